@@ -301,7 +301,7 @@ presto_status presto__partial_open(const char *path, presto__partial *partial_ou
     for (int i = 0; failed != 0 && i < NAME_TRIES; i++) {
         snprintf(partial.path + folder_bytes, bytes - folder_bytes, ".%.*s.%016" PRIx64 "%s",
                  STEM_BYTES, name, presto__random_name(), partial_suffix);
-        partial.fd = open(partial.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        partial.fd = open(partial.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         failed = partial.fd < 0 ? errno : lock_partial(&partial);
         if (partial.fd < 0 && failed != EEXIST && failed != EINTR)
             break;

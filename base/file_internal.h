@@ -66,7 +66,7 @@ uint64_t presto__random_name(void);
 /** A file that will be renamed to another name when it is whole. */
 typedef struct presto__partial {
     char *path; /* ".NAME.RANDOM.partial" in the folder of the other name */
-    int fd;     /* for writing; the caller closes it */
+    int fd;     /* for writing and reading; the caller closes it */
     int lock;   /* says that the file has a writer (flock), from its making until it is renamed or
                    removed, also after fd is closed; -1: none */
 } presto__partial;

@@ -46,6 +46,9 @@ if(EXISTS ${venv_python})
       set_tests_properties(live.python_${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
         "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TORCH_PYTHON=${PRESTO_SYSTEM_PYTHON};PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
     endforeach()
+    add_test(NAME live.foreign_features COMMAND ${venv_python} -B ${live}/foreign_features.py)
+    set_tests_properties(live.foreign_features PROPERTIES ENVIRONMENT
+      "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>")
     add_test(NAME live.python_wheel
              COMMAND ${venv_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_wheel.py ${PROJECT_SOURCE_DIR}
                      ${PROJECT_BINARY_DIR} ${PRESTO_SYSTEM_PYTHON})

@@ -52,6 +52,11 @@ typedef struct presto_dataset_info {
     size_t label_count;
     char *tool_version; /* NULL when writing: this library's */
     char *input;        /* 16 hex digits: digest of what the conversion read; NULL if unknown */
+    /* A dataset whose records were stored again as they were, all and in order, has the stream of its
+     * input. Then `source` of a state (presto_loader_save_state) is that of the input: with the
+     * records counted, and without. has_stream false: the dataset's own. */
+    bool has_stream;
+    uint64_t stream_counted, stream_files;
 } presto_dataset_info;
 
 PRESTO_API void presto_dataset_info_done_sized(presto_dataset_info *info);

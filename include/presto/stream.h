@@ -60,6 +60,9 @@ typedef struct presto_stream_options {
     /* Instead of reading `pipeline`: one that was read already, with the representation that the
      * input holds in its options (`from`). The stream is another owner. NULL: none */
     const presto_pipeline *read;
+    bool raw_tensors; /* serialized tensors are delivered as the bytes that they are. Else those of
+                         other programs are decoded where the first records agree that a feature
+                         holds nothing else. Default false */
 } presto_stream_options;
 
 PRESTO_API void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes);

@@ -57,6 +57,21 @@ static presto_status copy_label_names(const presto__conversion *job, presto_data
     return PRESTO_OK;
 }
 
+/* Records that were stored again, all and in order, are the stream that their input was. */
+static void note_stream(const presto__conversion *job, presto_dataset_info *info) {
+    const presto_source *source = job->source;
+    uint64_t records = 0;
+    for (size_t i = 0; i < job->progress.shard_count; i++)
+        records += job->progress.shards[i].described.records;
+    if (job->is_fed || job->pipeline != NULL || source == NULL || source->subset != NULL ||
+        source->count != source->full_count || records != source->full_count ||
+        source->ops->walk == NULL)
+        return;
+    info->has_stream = true;
+    info->stream_counted = presto__source_digest(source);
+    info->stream_files = source->ops->walk->digest(source);
+}
+
 static presto_status fill_info(const presto__conversion *job, presto_dataset_info *info,
                                presto_error *err) {
     const presto__progress_file *progress = &job->progress;
@@ -69,6 +84,7 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     info->seed = job->seed;
     info->tool_version = copy_text(presto_version());
     info->input = job->is_fed ? NULL : copy_text(job->input_text);
+    note_stream(job, info);
     PRESTO_TRY(copy_features(job, info, err));
     PRESTO_TRY(copy_label_names(job, info, err));
     info->shards = calloc(progress->shard_count + 1, sizeof *info->shards);

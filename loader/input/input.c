@@ -194,6 +194,29 @@ static presto_status open_unnamed(const presto__input_request *request, presto__
     return presto_source_open_dataset(input->dataset, &input->source, err);
 }
 
+/* dataset.json names a representation of its own pipeline. */
+static presto_status check_stored(const presto__input_request *request, const presto__input *input,
+                                  presto_error *err) {
+    presto_error why;
+    size_t representation;
+    const char *stored = presto_dataset_get_info(input->dataset)->split;
+    presto_status status =
+        presto_pipeline_representation_named(input->pipeline, stored, false, &representation, &why);
+    if (status != PRESTO_ERR_NOT_FOUND) {
+        if (status < 0 && err != NULL)
+            *err = why;
+        return status;
+    }
+    char *file = presto__join_path(request->paths[0], PRESTO_DATASET_FILE);
+    if (file == NULL)
+        return presto_fail_memory(err, strlen(request->paths[0]));
+    status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                         "bad dataset.json: 'split': %.400s", why.message);
+    presto_error_set_file(err, file);
+    free(file);
+    return status;
+}
+
 /*
  * A dataset goes on after what it holds if it was made by this pipeline. Else its records are the
  * source, if the pipeline takes records.
@@ -214,6 +237,8 @@ static presto_status open_unchecked(const presto__input_request *request, presto
                            request->paths[0], info->split, request->from);
     bool continues = false;
     PRESTO_TRY(take_pipeline(request, input, err));
+    if (!has_pipeline(request))
+        PRESTO_TRY(check_stored(request, input, err));
     if (knows_pipeline)
         PRESTO_TRY(presto_pipeline_continues(input->pipeline, info->pipeline_json, info->split,
                                              &continues, err));

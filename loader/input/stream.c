@@ -10,6 +10,7 @@
 #include "../../base/stop_internal.h"
 #include "../../base/storage_internal.h"
 #include "../engine/engine_internal.h"
+#include "../source/core/source_internal.h"
 #include "input_internal.h"
 
 void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes) {
@@ -159,6 +160,8 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
     presto__stop_scope before =
         presto__stop_enter(&pass, loader.should_stop, loader.should_stop_user);
     presto_status status = open_played(&stream, paths, path_count, &taken, err);
+    if (status >= 0 && taken.raw_tensors)
+        presto__source_keep_bytes(stream.source, stream.pipeline != NULL);
     if (status >= 0)
         status = presto_source_choose(stream.source, &taken.partition, err);
     status = presto__stop_leave(&pass, before, status, err);

@@ -79,7 +79,8 @@ static bool has_unknown_dims(const presto_tensor_spec *spec) {
 static bool is_wanted(const presto_loader_options *options, const char *name) {
     bool is_found = options->feature_count == 0;
     for (size_t i = 0; i < options->feature_count && !is_found; i++)
-        is_found = strcmp(options->features[i], name) == 0;
+        is_found = strcmp(options->features[i], name) == 0 ||
+                   presto__is_lengths_of(name, options->features[i]);
     return is_found;
 }
 

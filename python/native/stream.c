@@ -27,6 +27,7 @@ static const native_field fields[] = {
     FIELD(verify, NATIVE_UNSIGNED, stream.verify),
     FIELD(map, NATIVE_FLAG, stream.map),
     FIELD(count_later, NATIVE_FLAG, stream.count_later),
+    FIELD(raw_tensors, NATIVE_FLAG, stream.raw_tensors),
     FIELD(split, NATIVE_TEXT, stream.partition.ratio),
     FIELD(part, NATIVE_TEXT, stream.partition.part),
     FIELD(split_seed, NATIVE_U64, stream.partition.seed),

@@ -133,6 +133,7 @@ class Dataset(Advised):
         part: str | int | None = None,
         split_seed: int = 0,
         plugins: Path | Iterable[Path] = (),
+        tensors: str = "decoded",
     ) -> None:
         self._shown = paths_of(paths)
         features = None if features is None else names_of(features, "features")
@@ -143,6 +144,8 @@ class Dataset(Advised):
 
         if not isinstance(verify, str) or verify not in _CHECKS:
             raise ValueError(f"verify is full, header or none, not {verify!r}")
+        if tensors not in ("decoded", "raw"):
+            raise ValueError(f'tensors is "decoded" or "raw", not {tensors!r}')
         if split is not None and not isinstance(split, str):
             raise TypeError(f'split is a ratio such as "90/10", not {split!r}')
         if split is not None and "/" not in split and part is None:
@@ -170,6 +173,7 @@ class Dataset(Advised):
             "part": None if part is None else str(part),
             "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
+            "raw_tensors": tensors == "raw",
         }
         self._draw = (0, 0)
         self._open_fresh()
@@ -230,7 +234,7 @@ class Dataset(Advised):
             "set": tuple(_encode(change) for change in names["set"]),
             "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
             "code": names["code"],
-            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed", "raw_tensors")},
             "verify": _CHECKS[given["verify"]],
             "tolerate": tolerate,
             "cached": cached,
@@ -321,7 +325,8 @@ class Dataset(Advised):
 
     @property
     def features(self) -> dict[str, Feature]:
-        """Name -> Feature(dtype, shape), as batches have them. TFRecords of other programs declare nothing: empty."""
+        """Name -> Feature(dtype, shape), as batches have them. Of TFRecords of other programs, empty, unless the first ones hold
+        serialized tensors or feature lists."""
         stream = self.known()
         found = {name: Feature(*spec) for name, spec in stream.features}
         if stream.output is not None and stream.main is not None:
@@ -545,6 +550,7 @@ def open(
     part: str | int | None = None,
     split_seed: int = 0,
     plugins: Path | Iterable[Path] = (),
+    tensors: str = "decoded",
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
 
@@ -571,6 +577,8 @@ def open(
         part:     "train" or "eval"; of three, "train", "validation" or "test"; or its number, from 1.
         split_seed: for another split of the same ratio.
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
+        tensors:  "decoded": where the first records of other programs hold serialized tensors (tf.io.serialize_tensor), samples
+                  have the tensors. "raw": their bytes.
 
     Raises:
         presto.ArgumentError: contradictions: a feature that there is not, a strategy of another dataset, a part of no ratio.

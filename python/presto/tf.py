@@ -136,6 +136,19 @@ def _ragged(native: tuple[Any, ...], spec: Any, shares: bool) -> Any:
     return _RaggedTensor.from_nested_row_splits(flat, _row_splits(np.asarray(shapes), spec.ragged_rank), validate=False)
 
 
+def _lists(specs: Mapping[str, Spec]) -> dict[str, str]:
+    """Feature lists whose steps have different numbers of values, and where these numbers stand."""
+    found = {name: name + "/row_lengths" for name in specs}
+    return {name: lengths for name, lengths in found.items()
+            if all(isinstance(specs.get(k), tf.RaggedTensorSpec) and specs[k].ragged_rank == 1 for k in (name, lengths))}
+
+
+def _nested(values: Any, lengths: Any) -> Any:
+    """[rows, steps, values] of the values of each row, and the length of each of its steps."""
+    steps = _RaggedTensor.from_row_lengths(values.flat_values, lengths.flat_values, validate=False)
+    return _RaggedTensor.from_row_splits(steps, lengths.row_splits, validate=False)
+
+
 def _element(batch: _native.Batch, specs: Mapping[str, Spec], shares: bool) -> dict[str, Any]:
     element = {}
     for native in batch.features:
@@ -160,6 +173,9 @@ def dataset(
     **options: Any,
 ) -> tf.data.Dataset:
     """A tf.data.Dataset whose elements are batches: dicts of tensors, tf.RaggedTensor where rows differ, strings as tf.string.
+
+    A feature list of SequenceExamples is ragged as in tf.io.parse_sequence_example: [batch, steps, ...]. Where its steps have
+    different numbers of values it is [batch, steps, values], and there is no feature NAME/row_lengths.
 
     Copies: none for numbers, dense or ragged. TensorFlow gets the loader's memory by DLPack, and gives it back. TensorFlow may
     write into it when it computes in place; so with `cache`, or a dataset opened with map=True, where batches can show memory
@@ -194,6 +210,9 @@ def dataset(
     pads = {name.decode("utf-8", "surrogateescape"): (value, length or None) for name, value, length in taken["pads"]}
     rows = loader.batch if taken["drop_last"] else None
     specs = {k: _spec(k, f, pads, rows) for k, f in features.items() if chosen is None or k in chosen}
+    lists = _lists(specs)
+    shown = {name: tf.RaggedTensorSpec([rows, None, None], spec.dtype, 2, tf.int64) if name in lists else spec
+             for name, spec in specs.items() if name not in lists.values()}
     shares = "cache_bytes" not in taken and not loader.dataset._arguments["map"]
 
     def batches() -> Iterator[dict[str, Any]]:
@@ -208,6 +227,8 @@ def dataset(
             except BaseException:
                 loader._put_back(place, found)
                 raise
+            for name, lengths in lists.items():
+                element[name] = _nested(element[name], element.pop(lengths))
             yield element
 
-    return tf.data.Dataset.from_generator(batches, output_signature=specs)
+    return tf.data.Dataset.from_generator(batches, output_signature=shown)

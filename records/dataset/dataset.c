@@ -26,13 +26,20 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
         *shard_out = shard;
         return PRESTO_OK;
     }
+    const presto_dataset_shard *says = &dataset->info.shards[i];
+    if (dataset->ours)
+        presto__shard_describe_file(shard, says->records, says->crc32c);
     presto_status status = presto_shard_index(shard, false, NULL, err);
     if (dataset->ours)
         status = presto__foreign_is_damage(status, err);
-    const presto_dataset_shard *says = &dataset->info.shards[i];
-    if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard) &&
-        presto_shard_records(shard) != says->records)
-        status = presto__shard_drop_index(shard, err);
+    if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard)) {
+        if (presto_shard_records(shard) != says->records)
+            status = presto__shard_drop_index(
+                shard, "it counts other records than dataset.json says", err);
+        else if (presto__shard_index_is_of_other(shard, says->crc32c))
+            status = presto__shard_drop_index(
+                shard, "it is of another file than the one that dataset.json describes", err);
+    }
     /* A shard may have fewer records than listed if it was cut; a longer one is another file.
      * Damaged ranges count as records, so there may be more of them; nobody asks for those. */
     bool is_cut_fine = dataset->options.tolerate && status == PRESTO_OK &&

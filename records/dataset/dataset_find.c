@@ -77,6 +77,7 @@ static presto_status keep_shards(presto_dataset_info *info, const char *const *p
     free(info->shards);
     info->shards = kept;
     info->shard_count = count;
+    info->has_stream = false; /* that of all shards, in their order */
     kept = NULL;
 out:
     free(kept);

@@ -151,19 +151,30 @@ static json_t *totals_json(const presto_dataset_info *info) {
                      "raw_bytes", number(raw));
 }
 
+/* NULL in JSON: the stream is the dataset's own. */
+static json_t *stream_json(const presto_dataset_info *info) {
+    char counted[20], files[20];
+    if (!info->has_stream)
+        return json_null();
+    snprintf(counted, sizeof counted, "%016" PRIx64, info->stream_counted);
+    snprintf(files, sizeof files, "%016" PRIx64, info->stream_files);
+    return json_pack("{s:s, s:s}", "counted", counted, "files", files);
+}
+
 static json_t *info_json(const presto_dataset_info *info, const char *id, json_t *pipeline) {
     const char *tool = info->tool_version != NULL ? info->tool_version : presto_version();
     const char *codec = info->codec != NULL ? info->codec : "none";
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, "
-                     "s:o}",
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, "
+                     "s:o, s:o}",
                      "format", PRESTO__DATASET_FORMAT, "version", PRESTO_DATASET_FORMAT_VERSION,
                      "id", id, "tool_version", name_json(tool), "input", text_or_null(info->input),
-                     "pipeline", pipeline, "split", text_or_null(info->split), "main_feature",
-                     text_or_null(info->main_feature), "features", features_json(info), "labels",
-                     labels_json(info), "codec", name_json(codec), "dictionary",
-                     text_or_null(info->dictionary_file), "file_compression",
-                     presto_file_compression_name(info->file_compression), "seed",
-                     number(info->seed), "totals", totals_json(info), "shards", shards_json(info));
+                     "stream", stream_json(info), "pipeline", pipeline, "split",
+                     text_or_null(info->split), "main_feature", text_or_null(info->main_feature),
+                     "features", features_json(info), "labels", labels_json(info), "codec",
+                     name_json(codec), "dictionary", text_or_null(info->dictionary_file),
+                     "file_compression", presto_file_compression_name(info->file_compression),
+                     "seed", number(info->seed), "totals", totals_json(info), "shards",
+                     shards_json(info));
 }
 
 static presto_status write_json(const char *dir, const json_t *json, bool sync, presto_error *err) {

@@ -305,6 +305,22 @@ static presto_status get_pipeline(const json_input *input, const json_t *pipelin
     return *out != NULL ? PRESTO_OK : presto_fail_memory(input->err, 0);
 }
 
+static presto_status get_stream(const json_input *input, const json_t *stream,
+                                presto_dataset_info *info) {
+    uint64_t *const digests[] = {&info->stream_counted, &info->stream_files};
+    const char *const keys[] = {"counted", "files"};
+    if (stream == NULL || json_is_null(stream))
+        return PRESTO_OK;
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = json_string_value(json_object_get(stream, keys[i]));
+        if (text == NULL || !is_hex(text, 16))
+            return bad_key(input, "stream");
+        *digests[i] = strtoull(text, NULL, 16);
+    }
+    info->has_stream = true;
+    return PRESTO_OK;
+}
+
 static presto_status get_info(const json_input *input, const json_t *json,
                               presto_dataset_info *info) {
     const char *format = json_string_value(json_object_get(json, "format"));
@@ -319,6 +335,7 @@ static presto_status get_info(const json_input *input, const json_t *json,
     PRESTO_TRY(get_text(input, json, "input", true, &info->input));
     if (info->input != NULL && !is_hex(info->input, 16))
         return bad_key(input, "input");
+    PRESTO_TRY(get_stream(input, json_object_get(json, "stream"), info));
     PRESTO_TRY(get_text(input, json, "split", true, &info->split));
     PRESTO_TRY(get_text(input, json, "main_feature", true, &info->main_feature));
     PRESTO_TRY(get_text(input, json, "codec", false, &info->codec));

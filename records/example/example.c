@@ -8,51 +8,13 @@
  *                             Int64List int64_list = 3; } }
  *
  * A list is { repeated value = 1; }, numbers packed or not. A map entry is { key = 1; value = 2; }.
+ * A SequenceExample has its context in the place of the features; sequence.c reads its lists.
  */
 #include <presto/example.h>
 
 #include "example_parse_internal.h"
 
 /* ---- the map ---- */
-
-/* The names are not sorted: from here on, find equal names with a table. */
-static presto_status make_names(presto__example_parser *parser) {
-    parser->names = presto__example_name_table(parser, parser->most);
-    if (parser->names == NULL)
-        return presto_fail_memory(parser->err, parser->most * sizeof(presto__name));
-    for (size_t i = 0; i < parser->count; i++) {
-        presto_span name = parser->features[i].name;
-        *presto__name_table_find(parser->names, name) = (presto__name){name, i + 1};
-    }
-    return PRESTO_OK;
-}
-
-/* The position of the feature called `name`; SIZE_MAX if there is none, then it is the next one. */
-static presto_status find_namesake(presto__example_parser *parser, presto_span name,
-                                   size_t *found_out) {
-    presto_feature *features = parser->features;
-    size_t count = parser->count;
-    *found_out = SIZE_MAX;
-    if (!parser->unsorted) {
-        if (count == 0 || presto__name_less(features[count - 1].name, name))
-            return PRESTO_OK;
-        parser->unsorted = true;
-        if (parser->most > PRESTO__FEW_NAMES)
-            PRESTO_TRY(make_names(parser));
-    }
-    if (parser->names != NULL) {
-        presto__name *slot = presto__name_table_find(parser->names, name);
-        if (slot->number_plus != 0)
-            *found_out = slot->number_plus - 1;
-        else
-            *slot = (presto__name){name, count + 1};
-        return PRESTO_OK;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (presto_span_equal(features[i].name, name))
-            *found_out = i;
-    return PRESTO_OK;
-}
 
 static presto_status parse_entry(presto__example_parser *parser, presto_span entry) {
     presto_span name = presto_span_of(entry.data, 0), value = presto_span_of(entry.data, 0);
@@ -69,14 +31,11 @@ static presto_status parse_entry(presto__example_parser *parser, presto_span ent
         else if (field.number == 2)
             value = field.bytes;
     }
-    size_t at;
+    presto_feature *feature;
+    bool is_new;
     if (presto__example_ignores(parser, name))
         return PRESTO_OK;
-    PRESTO_TRY(find_namesake(parser, name, &at));
-    presto_feature *feature = &parser->features[at != SIZE_MAX ? at : parser->count];
-    feature->name = name;
-    if (at == SIZE_MAX)
-        parser->count++;
+    PRESTO_TRY(presto__example_place(parser, name, &feature, &is_new));
     return presto__example_feature(parser, value, feature);
 }
 
@@ -213,6 +172,7 @@ static presto_status parse_usual(presto__example_parser *parser) {
 static presto_status parse_any(presto__example_parser *parser) {
     presto_span in = parser->in;
     presto__wire wire = presto__wire_of(in);
+    bool has_lists = false;
     parser->count = 0;
     parser->most = 0;
     parser->spec_next = 0;
@@ -224,7 +184,10 @@ static presto_status parse_any(presto__example_parser *parser) {
         if (field.number == 1 && field.type == PRESTO__WIRE_BYTES &&
             !count_entries(field.bytes, &parser->most))
             return presto__example_corrupt(parser, field.bytes.data, "features");
+        has_lists |= field.number == 2 && field.type == PRESTO__WIRE_BYTES;
     }
+    if (has_lists)
+        PRESTO_TRY(presto__sequence_room(parser, &parser->most));
     parser->features = presto__example_take(parser, parser->most, sizeof *parser->features);
     if (parser->features == NULL)
         return presto_fail_memory(parser->err, parser->most * sizeof *parser->features);
@@ -236,7 +199,7 @@ static presto_status parse_any(presto__example_parser *parser) {
         if (field.number == 1 && field.type == PRESTO__WIRE_BYTES)
             PRESTO_TRY(parse_features(parser, field.bytes));
     }
-    return PRESTO_OK;
+    return has_lists ? presto__sequence_lists(parser) : PRESTO_OK;
 }
 
 static presto_status parse(presto__example_parser *parser, presto_sample *sample_out) {

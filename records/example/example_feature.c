@@ -53,6 +53,57 @@ const presto_feature_spec *presto__example_search_spec(presto__example_parser *p
     return found;
 }
 
+/* ---- names ---- */
+
+/* The names are not sorted: from here on, find equal names with a table. */
+static presto_status make_names(presto__example_parser *parser) {
+    parser->names = presto__example_name_table(parser, parser->most);
+    if (parser->names == NULL)
+        return presto_fail_memory(parser->err, parser->most * sizeof(presto__name));
+    for (size_t i = 0; i < parser->count; i++) {
+        presto_span name = parser->features[i].name;
+        *presto__name_table_find(parser->names, name) = (presto__name){name, i + 1};
+    }
+    return PRESTO_OK;
+}
+
+/* The position of the feature called `name`; SIZE_MAX if there is none, then it is the next one. */
+static presto_status find_namesake(presto__example_parser *parser, presto_span name,
+                                   size_t *found_out) {
+    presto_feature *features = parser->features;
+    size_t count = parser->count;
+    *found_out = SIZE_MAX;
+    if (!parser->unsorted) {
+        if (count == 0 || presto__name_less(features[count - 1].name, name))
+            return PRESTO_OK;
+        parser->unsorted = true;
+        if (parser->most > PRESTO__FEW_NAMES)
+            PRESTO_TRY(make_names(parser));
+    }
+    if (parser->names != NULL) {
+        presto__name *slot = presto__name_table_find(parser->names, name);
+        if (slot->number_plus != 0)
+            *found_out = slot->number_plus - 1;
+        else
+            *slot = (presto__name){name, count + 1};
+        return PRESTO_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (presto_span_equal(features[i].name, name))
+            *found_out = i;
+    return PRESTO_OK;
+}
+
+presto_status presto__example_place(presto__example_parser *parser, presto_span name,
+                                    presto_feature **feature_out, bool *is_new_out) {
+    size_t at;
+    PRESTO_TRY(find_namesake(parser, name, &at));
+    *is_new_out = at == SIZE_MAX;
+    *feature_out = &parser->features[*is_new_out ? parser->count++ : at];
+    (*feature_out)->name = name;
+    return PRESTO_OK;
+}
+
 /* ---- values ---- */
 
 /*
@@ -264,11 +315,50 @@ presto_status presto__example_feature(presto__example_parser *parser, presto_spa
     return take_list(parser, start, kind, feature, spec);
 }
 
-presto_status presto__feature_check(presto_span in, presto_span feature, presto_arena *arena,
-                                    presto_error *err) {
-    presto__example_parser parser = {.in = in, .arena = arena, .err = err};
-    presto_feature parsed = {.name = {NULL, 0}};
-    return presto__example_feature(&parser, feature, &parsed);
+/* ---- the values alone ---- */
+
+/* As in presto__example_feature: the last kind, and where its lists start. False: not the wire
+ * format. */
+static bool find_kind(presto_span value, uint32_t *kind_out, presto__wire *start_out) {
+    presto__wire wire = presto__wire_of(value);
+    *start_out = wire;
+    *kind_out = 0;
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        const uint8_t *at = wire.at;
+        if (!presto__wire_next(&wire, &field))
+            return false;
+        if (field.number > INT64_LIST || field.type != PRESTO__WIRE_BYTES)
+            continue;
+        if (field.number != *kind_out) {
+            *kind_out = field.number;
+            start_out->at = at;
+        }
+    }
+    return true;
+}
+
+presto_status presto__example_count_values(presto__example_parser *parser, presto_span value,
+                                           uint32_t *kind_out, size_t *count_out) {
+    presto__wire start;
+    list_values values = {0};
+    if (!find_kind(value, kind_out, &start))
+        return presto__example_corrupt(parser, value.data, "feature");
+    if (*kind_out != 0 && !lists_run(start, *kind_out, &values))
+        return presto__example_corrupt(parser, start.at, "values of a feature");
+    *count_out = values.count;
+    return PRESTO_OK;
+}
+
+size_t presto__example_fill_values(presto__example_parser *parser, presto_span value, uint32_t kind,
+                                   void *memory, size_t at) {
+    presto__wire start;
+    uint32_t found = 0;
+    list_values values = {.numbers = memory, .count = at, .filling = true};
+    (void)parser;
+    if (find_kind(value, &found, &start) && found == kind && kind != 0)
+        (void)lists_run(start, kind, &values);
+    return values.count - at;
 }
 
 /* ---- the usual feature ---- */

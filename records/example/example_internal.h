@@ -224,11 +224,9 @@ presto_status presto__name_table_make(presto__name_table *table, size_t most, pr
 /** The slot of the name, or the slot where it is to be filled in. */
 presto__name *presto__name_table_find(const presto__name_table *table, presto_span name);
 
-/* ---- checks ---- */
+/* ---- SequenceExamples ---- */
 
-/** Is `feature` a well-formed tf.train.Feature? It lies in `in`; offsets in errors count from
- * there. */
-presto_status presto__feature_check(presto_span in, presto_span feature, presto_arena *arena,
-                                    presto_error *err);
+/** Has the record feature lists? Then it is no Example. */
+bool presto__is_sequence(presto_span record);
 
 #endif

@@ -11,6 +11,9 @@
 #include "../../base/checked_internal.h"
 #include "example_internal.h"
 
+/* Before the name of a feature list whose name the context has, too. */
+#define PRESTO__LISTS_PREFIX "feature_lists/"
+
 /* Up to this many names are searched one by one. */
 #define PRESTO__FEW_NAMES 32
 
@@ -93,6 +96,25 @@ static inline void presto__example_set_shape(presto_tensor *tensor, presto_dtype
     tensor->spec.rank = count == 1 && (spec == NULL || spec->spec.rank != 1) ? 0 : 1;
     tensor->spec.dims[0] = (int64_t)count;
 }
+
+/** How many values the Feature `value` has, and of which kind: 1 bytes, 2 float, 3 int64; 0: none. */
+presto_status presto__example_count_values(presto__example_parser *parser, presto_span value,
+                                           uint32_t *kind_out, size_t *count_out);
+/** Store them from element `at` on in an array of that kind: presto_span, float or int64_t. Returns
+ * how many; of a Feature of another kind, none. It was counted before. */
+size_t presto__example_fill_values(presto__example_parser *parser, presto_span value, uint32_t kind,
+                                   void *values, size_t at);
+
+/** The feature called `name`, or a new one. There is room. */
+presto_status presto__example_place(presto__example_parser *parser, presto_span name,
+                                    presto_feature **feature_out, bool *is_new_out);
+
+/* ---- SequenceExamples: sequence.c ---- */
+
+/** Add to *most_io how many features its lists may become. */
+presto_status presto__sequence_room(presto__example_parser *parser, size_t *most_io);
+/** Add its lists to the features, which are those of the context. */
+presto_status presto__sequence_lists(presto__example_parser *parser);
 
 /** Parse `value`, the bytes of a Feature message, into *feature, whose name is set. */
 presto_status presto__example_feature(presto__example_parser *parser, presto_span value,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <presto/example.h>
+#include <presto/rng.h>
 #include <presto/text.h>
 
 #include "../../base/checked_internal.h"
@@ -274,12 +275,14 @@ static presto_status add_value(collector *c, const presto_feature *value, presto
 
 /* ---- the sample ---- */
 
-/* Walks the records of the sample. The first of them are kept, as the codec is guessed from them:
- * nothing can be said of a record without it. */
+/* Walks the records of the sample: one at a random place of each of `want` equal parts, so that
+ * files whose records take turns are not seen by their turns. The same records each time. The first
+ * of them are kept, as the codec is guessed from them: nothing can be said of a record without it. */
 typedef struct sampler {
     uint64_t total;
     size_t want, next; /* of the sample: its size, and which of it comes next */
-    size_t file;       /* that it is in, or a later one */
+    presto_rng rng;
+    size_t file; /* that it is in, or a later one */
     presto_block block;
     presto_shard *shard; /* of the last record */
     presto_buffer bytes; /* payloads back to back */
@@ -293,12 +296,18 @@ static void sampler_done(sampler *s) {
     presto_block_done(&s->block);
 }
 
+/* The number of the first record of part i. */
+static uint64_t part_start(const sampler *s, size_t i) {
+    return s->total / s->want * i + s->total % s->want * i / s->want;
+}
+
 /* The next whole record of the sample, valid until the one after it. PRESTO_END: there is none. */
 static presto_status next_sampled(collector *c, sampler *s, presto_span *payload_out,
                                   presto_error *err) {
     while (s->next < s->want) {
         size_t i = s->next++;
-        uint64_t number = s->total / s->want * i + s->total % s->want * i / s->want;
+        uint64_t start = part_start(s, i);
+        uint64_t number = start + presto_rng_below(&s->rng, part_start(s, i + 1) - start);
         presto_shard *shard = s->shard;
         while (c->firsts[s->file + 1] <= number)
             s->file++;
@@ -324,6 +333,7 @@ static presto_status take_sample(collector *c, size_t want, sampler *taken, pres
     presto_span payload;
     taken->total = c->firsts[c->info->file_count];
     taken->want = taken->total < want ? (size_t)taken->total : want;
+    presto_rng_init(&taken->rng, &(presto_rng_key){.sample = taken->total});
     taken->ends = presto__zeroed_array(taken->want, 1, sizeof *taken->ends);
     if (taken->ends == NULL)
         return presto_fail_memory(err, taken->want * sizeof *taken->ends);

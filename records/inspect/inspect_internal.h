@@ -61,7 +61,4 @@ presto__record_kind presto__record_kind_of(presto_span record, presto_arena *are
 presto_status presto__guess_codec(const presto_span *payloads, size_t count, presto_arena *arena,
                                   presto_codec_spec *spec_out, presto_error *err);
 
-/** Is `in` a well-formed SequenceExample? PRESTO_ERR_CORRUPT otherwise. */
-presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto_error *err);
-
 #endif

@@ -21,64 +21,12 @@ const char *presto__record_kind_name(presto__record_kind kind) {
     return "?";
 }
 
-/*
- * SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
- * FeatureLists    { map<string, FeatureList> feature_list = 1; }
- * FeatureList     { repeated Feature feature = 1; }
- */
-static presto_status bad(presto_span in, const uint8_t *at, presto_error *err) {
-    return presto_fail(err, PRESTO_ERR_CORRUPT, (uint64_t)(at - in.data), "bad SequenceExample");
-}
-
-static presto_status check_list_entry(presto_span in, presto_span entry, presto_arena *arena,
-                                      presto_error *err) {
-    presto__wire wire = presto__wire_of(entry);
-    while (wire.at != wire.end) {
-        presto__wire_field field;
-        if (!presto__wire_next(&wire, &field))
-            return bad(in, entry.data, err);
-        if (field.number != 2 || field.type != PRESTO__WIRE_BYTES)
-            continue;
-        presto__wire features = presto__wire_of(field.bytes);
-        while (features.at != features.end) {
-            presto__wire_field feature;
-            if (!presto__wire_next(&features, &feature))
-                return bad(in, field.bytes.data, err);
-            if (feature.number == 1 && feature.type == PRESTO__WIRE_BYTES)
-                PRESTO_TRY(presto__feature_check(in, feature.bytes, arena, err));
-        }
-    }
-    return PRESTO_OK;
-}
-
-presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto_error *err) {
-    presto_sample sample;
-    /* The context is field 1, like an Example's features; an Example does not know field 2. */
-    PRESTO_TRY(presto_example_parse(in, NULL, arena, &sample, err));
-    presto__wire wire = presto__wire_of(in);
-    while (wire.at != wire.end) {
-        presto__wire_field field;
-        if (!presto__wire_next(&wire, &field))
-            break;
-        if (field.number != 2 || field.type != PRESTO__WIRE_BYTES)
-            continue;
-        presto__wire lists = presto__wire_of(field.bytes);
-        while (lists.at != lists.end) {
-            presto__wire_field entry;
-            if (!presto__wire_next(&lists, &entry))
-                return bad(in, field.bytes.data, err);
-            if (entry.number == 1 && entry.type == PRESTO__WIRE_BYTES)
-                PRESTO_TRY(check_list_entry(in, entry.bytes, arena, err));
-        }
-    }
-    return PRESTO_OK;
-}
-
 presto__record_kind presto__record_kind_of(presto_span record, presto_arena *arena) {
     if (record.bytes == 0)
         return PRESTO__KIND_EMPTY;
     /* Other messages parse as well, as unknown fields only. So only a message without other
      * fields counts. */
+    presto_sample sample;
     bool lists = false;
     presto__wire wire = presto__wire_of(record);
     while (wire.at != wire.end) {
@@ -88,7 +36,7 @@ presto__record_kind presto__record_kind_of(presto_span record, presto_arena *are
             return PRESTO__KIND_BYTES;
         lists |= field.number == 2;
     }
-    if (presto__sequence_check(record, arena, NULL) < 0)
+    if (presto_example_parse(record, NULL, arena, &sample, NULL) < 0)
         return PRESTO__KIND_BYTES;
     return lists ? PRESTO__KIND_SEQUENCE : PRESTO__KIND_EXAMPLE;
 }

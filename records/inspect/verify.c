@@ -44,6 +44,15 @@ void presto_verify_options_init(presto_verify_options *options, size_t struct_by
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
+/* What dataset.json says of the features, and what its records showed. */
+typedef struct declared_set {
+    const presto_dataset_info *info;
+    bool *seen;        /* of each feature: a record has it */
+    bool *told;        /* of each feature: a record contradicts it; told once */
+    bool told_unknown; /* a record has a feature that is not declared */
+    bool told_label;   /* a label has no name */
+} declared_set;
+
 /* One file under examination. */
 typedef struct verifier {
     const char *path;
@@ -53,6 +62,7 @@ typedef struct verifier {
     presto_arena arena;
     presto__record_kind kind; /* of the first record that is not empty */
     presto_buffer offsets;    /* of the whole records, to compare the index with */
+    declared_set *declared;   /* of a dataset of ours; NULL: nothing is declared */
     uint64_t records;
     uint64_t faults;
 } verifier;
@@ -81,6 +91,93 @@ static presto_status report_file(verifier *v, presto_fault_kind kind, const char
 
 /* ---- records ---- */
 
+/* Does the value fit what is declared? NULL: yes; else what it is. */
+static const char *contradiction(const presto_feature *value, const presto_feature_spec *says,
+                                 char text[PRESTO_SPEC_TEXT_BYTES]) {
+    const presto_tensor_spec *is = &value->tensor.spec;
+    bool may_lack = says->spec.rank < 0 || says->encoding == PRESTO_ENCODE_NONE;
+    bool fits = value->encoding == says->encoding &&
+                (says->spec.dtype == PRESTO_DTYPE_UNKNOWN || is->dtype == says->spec.dtype) &&
+                (says->spec.rank < 0 || is->rank == says->spec.rank);
+    for (int i = 0; i < says->spec.rank; i++) {
+        may_lack = may_lack || says->spec.dims[i] < 0;
+        fits = fits && (says->spec.dims[i] < 0 || is->dims[i] == says->spec.dims[i]);
+    }
+    if (value->encoding == PRESTO_ENCODE_NONE)
+        return may_lack ? NULL : "has no value";
+    if (fits)
+        return NULL;
+    size_t used = (size_t)snprintf(text, PRESTO_SPEC_TEXT_BYTES, "is stored as %s, ",
+                                   presto_encoding_name(value->encoding));
+    presto_spec_format(is, text + used, PRESTO_SPEC_TEXT_BYTES - used);
+    return text;
+}
+
+/* The place of the feature among the declared ones; mostly they have one order. */
+static size_t find_declared(const presto_dataset_info *info, presto_span name, size_t hint) {
+    for (size_t i = 0; i < info->feature_count; i++) {
+        size_t at = (hint + i) % info->feature_count;
+        if (presto_span_is(name, info->features[at].name))
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+/* Labels are numbers of names. Sets *label_out to the first that is none. */
+static bool has_odd_label(const presto_dataset_info *info, const presto_feature *value,
+                          int64_t *label_out) {
+    if (info->label_count == 0 || value->encoding != PRESTO_ENCODE_INT64 ||
+        !presto_span_is(value->name, "label"))
+        return false;
+    uint64_t count = presto_spec_elements(&value->tensor.spec);
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(label_out, (const uint8_t *)value->tensor.data + i * 8, sizeof *label_out);
+        if (*label_out < 0 || (uint64_t)*label_out >= info->label_count)
+            return true;
+    }
+    return false;
+}
+
+/* Fails with the first contradiction of the record that no record before it had. */
+static presto_status check_declared(declared_set *declared, const presto_sample *sample,
+                                    presto_error *fault) {
+    const presto_dataset_info *info = declared->info;
+    size_t hint = 0;
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        const presto_feature *value = &sample->features[i];
+        char is[PRESTO_SPEC_TEXT_BYTES], says[PRESTO_SPEC_TEXT_BYTES];
+        int shown = value->name.bytes < 100 ? (int)value->name.bytes : 100;
+        int64_t label = 0;
+        size_t at = find_declared(info, value->name, hint);
+        if (at == SIZE_MAX && !declared->told_unknown) {
+            declared->told_unknown = true;
+            return presto_fail(fault, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                               "feature \"%.*s\", which dataset.json does not have", shown,
+                               (const char *)value->name.data);
+        }
+        if (at == SIZE_MAX)
+            continue;
+        hint = at + 1;
+        declared->seen[at] = true;
+        const char *what = contradiction(value, &info->features[at], is);
+        if (what != NULL && !declared->told[at]) {
+            declared->told[at] = true;
+            return presto_fail(fault, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                               "feature \"%.*s\" %.120s, but dataset.json says %s, %s", shown,
+                               (const char *)value->name.data, what,
+                               presto_encoding_name(info->features[at].encoding),
+                               presto_spec_format(&info->features[at].spec, says, sizeof says));
+        }
+        if (!declared->told_label && has_odd_label(info, value, &label)) {
+            declared->told_label = true;
+            return presto_fail(fault, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                               "label %jd, but dataset.json names the labels 0 to %zu",
+                               (intmax_t)label, info->label_count - 1);
+        }
+    }
+    return PRESTO_OK;
+}
+
 static presto_status check_content(verifier *v, presto_span record, presto_error *fault) {
     presto_sample sample;
     if (v->kind == PRESTO__KIND_EMPTY)
@@ -88,12 +185,12 @@ static presto_status check_content(verifier *v, presto_span record, presto_error
                                                 : presto__record_kind_of(record, &v->arena);
     switch (v->kind) {
     case PRESTO__KIND_EXAMPLE:
-        return presto_example_parse(record,
-                                    &(presto_example_specs){.list = v->options->features,
-                                                            .count = v->options->feature_count},
-                                    &v->arena, &sample, fault);
     case PRESTO__KIND_SEQUENCE:
-        return presto__sequence_check(record, &v->arena, fault);
+        PRESTO_TRY(presto_example_parse(record,
+                                        &(presto_example_specs){.list = v->options->features,
+                                                                .count = v->options->feature_count},
+                                        &v->arena, &sample, fault));
+        return v->declared == NULL ? PRESTO_OK : check_declared(v->declared, &sample, fault);
     case PRESTO__KIND_EMPTY:
     case PRESTO__KIND_BYTES:
         break;
@@ -115,6 +212,8 @@ static presto_status check_record(verifier *v, const presto__scan_item *item, pr
     }
     if (status == PRESTO_ERR_LIMIT)
         kind = PRESTO_FAULT_LIMIT;
+    if (status == PRESTO_ERR_TYPE)
+        kind = PRESTO_FAULT_MANIFEST;
     if (status == PRESTO_OK)
         return PRESTO_OK;
     if (status == PRESTO_ERR_MEMORY) {
@@ -190,9 +289,9 @@ static presto_status prepare_codec(verifier *v, presto_error *err) {
 /* ---- the index ---- */
 
 /* The whole index, or PRESTO_ERR_CORRUPT or PRESTO_END as presto__index_open. */
-static presto_status read_index(const char *path, const presto__index_key *key,
+static presto_status read_index(const char *path, const presto__index_data *data,
                                 presto__index *index, presto_error *err) {
-    presto_status status = presto__index_open(path, key, index, err);
+    presto_status status = presto__index_open(path, data, index, err);
     for (uint64_t i = 0; status == PRESTO_OK && i < index->block_count; i++)
         if (!presto__index_has(index, i))
             status = presto__index_load(index, i, err);
@@ -213,6 +312,7 @@ static presto_status check_index(verifier *v, presto_error *err) {
     struct stat info;
     presto__index index = {0};
     presto_error fault;
+    int fd;
     char *name = presto__index_name(v->path);
     if (name == NULL)
         return presto_fail_memory(err, strlen(v->path));
@@ -223,16 +323,19 @@ static presto_status check_index(verifier *v, presto_error *err) {
         (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
         return report_file(v, PRESTO_FAULT_IO, fault.message, err);
     }
-    if (!is_there || stat(v->path, &info) != 0) {
+    if (!is_there || presto__open_regular(v->path, &fd, &info, NULL) != PRESTO_OK) {
         free(name);
         return PRESTO_OK;
     }
-    presto__index_key key = {(uint64_t)info.st_size, presto__mtime_ns(&info), false};
-    presto_status status = read_index(name, &key, &index, &fault);
+    /* All offsets are compared below, so an index without the file's content may have any time. */
+    const presto__index_data data = {
+        .fd = fd, .path = v->path, .bytes = (uint64_t)info.st_size, .any_time = true};
+    presto_status status = read_index(name, &data, &index, &fault);
+    close(fd);
     free(name);
     const char *message = NULL;
     if (status == PRESTO_END)
-        message = "stale: the file has changed since";
+        message = "it is of another file, or the file has changed since";
     else if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_UNSUPPORTED ||
              status == PRESTO_ERR_IO)
         message = fault.message;
@@ -269,8 +372,9 @@ static presto_status verify_records(verifier *v, presto_error *err) {
 }
 
 static presto_status verify_file(const char *path, const presto_verify_options *options,
-                                 presto_verify_result *result, presto_error *err) {
-    verifier v = {.path = path, .options = options, .result = result};
+                                 declared_set *declared, presto_verify_result *result,
+                                 presto_error *err) {
+    verifier v = {.path = path, .options = options, .result = result, .declared = declared};
     presto_error fault;
     result->files++;
     presto_status status = verify_records(&v, &fault);
@@ -300,7 +404,7 @@ presto_status presto_verify_file_sized(const char *path, const presto_verify_opt
     presto_verify_result sum;
     PRESTO_TRY(take_options(options, &taken, result, err));
     presto__result_copy(&sum, sizeof sum, result);
-    presto_status status = verify_file(path, &taken, &sum, err);
+    presto_status status = verify_file(path, &taken, NULL, &sum, err);
     presto__result_give(result, &sum, sizeof sum);
     return status;
 }
@@ -365,25 +469,69 @@ static presto_status check_manifest(verifier *v, const presto_dataset_shard *say
     return report_file(v, PRESTO_FAULT_MANIFEST, message, err);
 }
 
-static presto_status verify_ours(const presto_dataset *dataset, const presto_verify_options *given,
-                                 presto_verify_result *result, presto_error *err) {
+static presto_status verify_shards(const presto_dataset *dataset,
+                                   const presto_verify_options *options, declared_set *declared,
+                                   presto_verify_result *result, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(dataset);
-    presto_verify_options options = *given;
-    if (options.codec == NULL)
-        options.codec = presto_dataset_codec(dataset);
-    if (options.features == NULL) {
-        options.features = info->features;
-        options.feature_count = info->feature_count;
-    }
     for (size_t i = 0; i < info->shard_count; i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
         uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
-        PRESTO_TRY(verify_file(path, &options, result, err));
-        verifier v = {.path = path, .options = &options, .result = result};
+        PRESTO_TRY(verify_file(path, options, declared, result, err));
+        verifier v = {.path = path, .options = options, .result = result};
         if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
             PRESTO_TRY(check_manifest(&v, &info->shards[i], result->records - before, err));
     }
     return PRESTO_OK;
+}
+
+/* Features that no record has. Damaged records may have had them. */
+static presto_status check_lacking(const declared_set *declared, const char *dir,
+                                   const presto_verify_options *options,
+                                   presto_verify_result *result, presto_error *err) {
+    char message[PRESTO_ERROR_MESSAGE_BYTES];
+    char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
+    verifier v = {.path = path, .options = options, .result = result};
+    presto_status status = path != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(dir));
+    for (size_t i = 0; status == PRESTO_OK && i < declared->info->feature_count; i++) {
+        const presto_feature_spec *feature = &declared->info->features[i];
+        if (declared->seen[i] || feature->encoding == PRESTO_ENCODE_NONE)
+            continue;
+        snprintf(message, sizeof message,
+                 "it says that there is a feature \"%.100s\", which no record has", feature->name);
+        status = report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
+    }
+    free(path);
+    return status;
+}
+
+/* `dir`: its folder; NULL: only some of its shards are given. */
+static presto_status verify_ours(const presto_dataset *dataset, const char *dir,
+                                 const presto_verify_options *given, presto_verify_result *result,
+                                 presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(dataset);
+    presto_verify_options options = *given;
+    if (options.codec == NULL)
+        options.codec = presto_dataset_codec(dataset);
+    declared_set declared = {.info = info};
+    bool compares = options.features == NULL && info->feature_count > 0 && options.check_examples;
+    if (options.features == NULL) {
+        options.features = info->features;
+        options.feature_count = info->feature_count;
+    }
+    if (!compares)
+        return verify_shards(dataset, &options, NULL, result, err);
+    uint64_t faults = result->faults, records = result->records;
+    declared.seen = calloc(info->feature_count, sizeof *declared.seen);
+    declared.told = calloc(info->feature_count, sizeof *declared.told);
+    presto_status status = declared.seen != NULL && declared.told != NULL
+                               ? verify_shards(dataset, &options, &declared, result, err)
+                               : presto_fail_memory(err, info->feature_count);
+    bool is_all = dir != NULL && result->faults == faults && result->records > records;
+    if (status == PRESTO_OK && is_all)
+        status = check_lacking(&declared, dir, &options, result, err);
+    free(declared.seen);
+    free(declared.told);
+    return status;
 }
 
 static presto_status verify_paths(const char *const *paths, size_t path_count,
@@ -392,7 +540,9 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
     presto_dataset *dataset = NULL;
     presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
     if (status == PRESTO_OK) {
-        status = verify_ours(dataset, options, result, err);
+        struct stat what;
+        bool is_folder = path_count == 1 && stat(paths[0], &what) == 0 && S_ISDIR(what.st_mode);
+        status = verify_ours(dataset, is_folder ? paths[0] : NULL, options, result, err);
         presto_dataset_free(dataset);
         return status;
     }
@@ -403,7 +553,7 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
     listing.takes_splits = true; /* nothing is mixed up by looking at all of them */
     status = presto__listing_of(paths, path_count, &listing, err);
     for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
-        status = verify_file(listing.paths[i], options, result, err);
+        status = verify_file(listing.paths[i], options, NULL, result, err);
     presto__listing_done(&listing);
     return status;
 }

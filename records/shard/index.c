@@ -4,6 +4,10 @@
  * again from the data. They are read in blocks, each with its own CRC, so opening one costs the
  * same for any size. They are not mapped, because a mapped file that becomes shorter kills the
  * process.
+ *
+ * Whether an index fits a data file follows from the file's content alone: its size, and the bytes
+ * at a few places where frames meet. Such a place has the payload CRC of one frame, the length and
+ * the length CRC of the next. So a copy of both files fits, whatever its times say.
  */
 #include "shard_internal.h"
 
@@ -21,16 +25,31 @@
 #endif
 
 static const uint8_t magic[8] = {'P', 'R', 'E', 'S', 'T', 'O', 'I', 'X'};
-#define VERSION 2
+#define VERSION 3
 #define HEADER_BYTES 48
+/* From version 3 on, the places follow the header. */
+#define PLACES 4
+#define PLACE_BYTES 16  /* are compared at each place */
+#define FOOTER_BEFORE 4 /* of them stand before the place where two frames meet */
+#define PREFIX_BYTES (HEADER_BYTES + PLACES * 8)
 /* A block has 2^13 offsets (64 KiB); in version 1, all of them. */
 #define BLOCK_BITS 13
 #define ONE_BLOCK_BITS 63
 #define CRC_BYTES 4
 /* deflate makes at most so many bytes out of one. */
 #define DEFLATE_RATIO ((uint64_t)1032)
-/* Positions in the header. */
-enum { AT_VERSION = 8, AT_COUNT = 16, AT_DATA_BYTES = 24, AT_MTIME = 32, AT_HEADER_CRC = 44 };
+/* Positions in the header; the words behind AT_DATA_BYTES are a time before version 3. */
+enum {
+    AT_VERSION = 8,
+    AT_KNOWS_CRC = 12,
+    AT_COUNT = 16,
+    AT_DATA_BYTES = 24,
+    AT_MTIME = 32,
+    AT_FILE_CRC = 32,
+    AT_CONTENT_CRC = 36,
+    AT_PLACES_CRC = 40,
+    AT_HEADER_CRC = 44
+};
 
 char *presto__index_name(const char *data_path) {
     static const char suffix[] = ".index";
@@ -71,10 +90,57 @@ static uint64_t block_at(const presto__index *index, uint64_t block, size_t *off
 }
 
 /* The file cannot have more records: a frame takes 16 bytes. */
-static uint64_t most_records(const presto__index_key *key) {
-    uint64_t most = key->data_bytes / PRESTO_FRAME_OVERHEAD_BYTES;
-    return key->plain || most > UINT64_MAX / (2 * DEFLATE_RATIO) ? most
-                                                                 : (most + 1) * DEFLATE_RATIO;
+static uint64_t most_records(const presto__index_data *data) {
+    uint64_t most = data->bytes / PRESTO_FRAME_OVERHEAD_BYTES;
+    return data->plain || most > UINT64_MAX / (2 * DEFLATE_RATIO) ? most
+                                                                  : (most + 1) * DEFLATE_RATIO;
+}
+
+/* ---- does it fit the data? ---- */
+
+/* The CRC of the data's bytes at the places. PRESTO_END: the file has no such places. */
+static presto_status sum_places(const presto__index_data *data, const uint8_t places[PLACES * 8],
+                                uint32_t *crc_out, presto_error *err) {
+    uint32_t crc = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        uint8_t bytes[PLACE_BYTES];
+        size_t got;
+        uint64_t at = presto__load_u64(places + i * 8);
+        if (at > data->bytes)
+            return PRESTO_END;
+        PRESTO_TRY(presto__read_at((presto__file_place){data->fd, data->path, at}, bytes,
+                                   sizeof bytes, &got, err));
+        crc = presto_crc32c(crc, bytes, got);
+    }
+    *crc_out = crc;
+    return PRESTO_OK;
+}
+
+/* An index of an earlier version has the time of its file, not its content: do frames of the plain
+ * file stand at a few places where it says? */
+static presto_status check_frames(const presto__index_data *data, presto__index *index,
+                                  presto_error *err) {
+    const presto_frame_rules rules = {UINT64_MAX, PRESTO_CHECK_HEADER};
+    for (uint64_t i = 0; i < PLACES && index->count > 0; i++) {
+        uint8_t header[PRESTO_FRAME_HEADER_BYTES];
+        size_t got;
+        uint64_t record = (index->count - 1) / (PLACES - 1) * i;
+        if (i == PLACES - 1)
+            record = index->count - 1;
+        for (uint64_t at = record; at <= record + 1; at++) {
+            uint64_t block = at >> index->block_bits;
+            if (!presto__index_has(index, block))
+                PRESTO_TRY(presto__index_load(index, block, err));
+        }
+        uint64_t start = index->offsets[record], length = 0;
+        PRESTO_TRY(presto__read_at((presto__file_place){data->fd, data->path, start}, header,
+                                   sizeof header, &got, err));
+        if (presto_frame_parse_header(presto_span_of(header, got), start, &rules, &length, NULL) !=
+                PRESTO_OK ||
+            length != index->offsets[record + 1] - start - PRESTO_FRAME_OVERHEAD_BYTES)
+            return PRESTO_END;
+    }
+    return PRESTO_OK;
 }
 
 /* Is it a header, a damaged header, or a file of another program? */
@@ -96,25 +162,60 @@ static presto_status check_header(const char *path, presto_span header, presto_e
     return starts_well && holds ? PRESTO_OK : corrupt(path, "its header is damaged", err);
 }
 
+/* Of version 3 and later: is it for this data? PRESTO_END: no. */
+static presto_status check_places(const char *path, const presto__index_data *data,
+                                  presto_span prefix, const presto__index *index,
+                                  presto_error *err) {
+    const uint8_t *header = prefix.data, *places = prefix.data + HEADER_BYTES;
+    uint32_t crc = 0;
+    if (prefix.bytes < PREFIX_BYTES ||
+        !presto__crc_matches(presto__load_u32(header + AT_PLACES_CRC),
+                             presto_crc32c(0, places, PREFIX_BYTES - HEADER_BYTES)))
+        return corrupt(path, "its header is damaged", err);
+    if (data->is_described && index->knows_file_crc && index->file_crc32c == data->crc32c &&
+        presto__load_u64(header + AT_COUNT) == data->records)
+        return PRESTO_OK;
+    presto_status status = sum_places(data, places, &crc, err);
+    if (status == PRESTO_END)
+        return corrupt(path, "its places lie outside the file", err);
+    if (status == PRESTO_ERR_IO)
+        return PRESTO_END; /* who reads the data is told */
+    if (status == PRESTO_OK && crc != presto__load_u32(header + AT_CONTENT_CRC))
+        return PRESTO_END;
+    return status;
+}
+
 /* Reads the header. PRESTO_END: it is for other data. */
-static presto_status parse_header(const char *path, presto_span header, uint64_t file_bytes,
-                                  presto__index *index, presto_error *err) {
-    PRESTO_TRY(check_header(path, header, err));
-    uint32_t version = presto__load_u32(header.data + AT_VERSION);
+static presto_status parse_header(const char *path, const presto__index_data *data,
+                                  presto_span prefix, uint64_t file_bytes, presto__index *index,
+                                  presto_error *err) {
+    size_t header_bytes = prefix.bytes < HEADER_BYTES ? prefix.bytes : HEADER_BYTES;
+    PRESTO_TRY(check_header(path, presto_span_of(prefix.data, header_bytes), err));
+    const uint8_t *header = prefix.data;
+    uint32_t version = presto__load_u32(header + AT_VERSION);
     if (version < 1 || version > VERSION)
         return PRESTO_END; /* another version of ours: treated as missing */
-    uint64_t count = presto__load_u64(header.data + AT_COUNT);
-    if (presto__load_u64(header.data + AT_DATA_BYTES) != index->key.data_bytes ||
-        !same_time((int64_t)presto__load_u64(header.data + AT_MTIME), index->key.data_mtime_ns))
+    uint64_t count = presto__load_u64(header + AT_COUNT);
+    if (presto__load_u64(header + AT_DATA_BYTES) != data->bytes)
         return PRESTO_END;
-    if (count > most_records(&index->key) || count >= file_bytes / 8)
+    if (version >= 3) {
+        index->knows_file_crc = presto__load_u32(header + AT_KNOWS_CRC) != 0;
+        index->file_crc32c = presto__load_u32(header + AT_FILE_CRC);
+        presto_status status = check_places(path, data, prefix, index, err);
+        if (status != PRESTO_OK)
+            return status;
+    } else {
+        index->is_dated = !same_time((int64_t)presto__load_u64(header + AT_MTIME), data->mtime_ns);
+    }
+    if (count > most_records(data) || count >= file_bytes / 8)
         return corrupt(path, "it has more records than fit", err);
     index->count = count;
+    index->offsets_at = version >= 3 ? PREFIX_BYTES : HEADER_BYTES;
     index->block_bits = version == 1 ? ONE_BLOCK_BITS : BLOCK_BITS;
     index->block_count = blocks_of(count, index->block_bits);
-    if (file_bytes != HEADER_BYTES + (count + 1) * 8 + index->block_count * CRC_BYTES)
+    if (file_bytes != index->offsets_at + (count + 1) * 8 + index->block_count * CRC_BYTES)
         return corrupt(path, "its size does not fit its record count", err);
-    index->header_crc = presto_crc32c(0, header.data, HEADER_BYTES);
+    index->header_crc = presto_crc32c(0, header, HEADER_BYTES);
     return PRESTO_OK;
 }
 
@@ -128,8 +229,8 @@ static presto_status check_block(const char *path, const presto__index *index, u
             return corrupt(path, "its offsets do not rise", err);
     bool is_end = first + count == index->count + 1;
     if ((first == 0 && offsets[0] != 0) ||
-        (index->key.plain && (is_end ? offsets[count - 1] != index->key.data_bytes
-                                     : offsets[count - 1] > index->key.data_bytes)))
+        (index->plain && (is_end ? offsets[count - 1] != index->data_bytes
+                                 : offsets[count - 1] > index->data_bytes)))
         return corrupt(path, "its offsets do not cover the file", err);
     return PRESTO_OK;
 }
@@ -138,11 +239,11 @@ static presto_status load_block(int fd, const char *path, presto__index *index, 
                                 presto_error *err) {
     size_t count, got, got_crc = 0;
     uint64_t first = block_at(index, block, &count);
-    uint64_t crc_at = HEADER_BYTES + (index->count + 1) * 8 + block * CRC_BYTES;
+    uint64_t crc_at = index->offsets_at + (index->count + 1) * 8 + block * CRC_BYTES;
     uint8_t crc[CRC_BYTES];
     uint64_t *offsets = index->offsets + first;
-    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, HEADER_BYTES + first * 8}, offsets,
-                               count * 8, &got, err));
+    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, index->offsets_at + first * 8},
+                               offsets, count * 8, &got, err));
     PRESTO_TRY(
         presto__read_at((presto__file_place){fd, path, crc_at}, crc, sizeof crc, &got_crc, err));
     if (got < count * 8 || got_crc < sizeof crc)
@@ -155,13 +256,15 @@ static presto_status load_block(int fd, const char *path, presto__index *index, 
     return PRESTO_OK;
 }
 
-static presto_status open_file(const char *path, int fd, uint64_t file_bytes, presto__index *index,
+static presto_status open_file(const char *path, int fd, uint64_t file_bytes,
+                               const presto__index_data *data, presto__index *index,
                                presto_error *err) {
-    uint8_t header[HEADER_BYTES];
+    uint8_t prefix[PREFIX_BYTES];
     size_t got;
     PRESTO_TRY(
-        presto__read_at((presto__file_place){fd, path, 0}, header, sizeof header, &got, err));
-    presto_status status = parse_header(path, presto_span_of(header, got), file_bytes, index, err);
+        presto__read_at((presto__file_place){fd, path, 0}, prefix, sizeof prefix, &got, err));
+    presto_status status =
+        parse_header(path, data, presto_span_of(prefix, got), file_bytes, index, err);
     if (status != PRESTO_OK)
         return status;
     /* Zeroed memory costs nothing before it is used. */
@@ -169,24 +272,30 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes, pr
     index->loaded = calloc((size_t)index->block_count, sizeof *index->loaded);
     if (index->offsets == NULL || index->loaded == NULL)
         return presto_fail_memory(err, (index->count + 1) * sizeof *index->offsets);
-    return index->count >> BLOCK_BITS == 0 ? load_block(fd, path, index, 0, err) : PRESTO_OK;
+    if (index->count >> BLOCK_BITS == 0)
+        PRESTO_TRY(load_block(fd, path, index, 0, err));
+    if (!index->is_dated || data->any_time)
+        return PRESTO_OK;
+    return data->plain ? check_frames(data, index, err) : PRESTO_END;
 }
 
-presto_status presto__index_open(const char *path, const presto__index_key *key,
+presto_status presto__index_open(const char *path, const presto__index_data *data,
                                  presto__index *index_out, presto_error *err) {
-    presto__index index = {.key = *key};
+    presto__index index = {.data_bytes = data->bytes, .plain = data->plain};
     struct stat info;
     presto_error failure;
     int fd = -1;
     presto_status status = presto__open_regular(path, &fd, &info, &failure);
-    if (status == PRESTO_OK)
-        status = open_file(path, fd, (uint64_t)info.st_size, &index, &failure);
-    else if (status == PRESTO_ERR_NOT_FOUND || failure.sys_errno == ENOTDIR)
-        status = PRESTO_END;
+    if (status < 0) {
+        if (status == PRESTO_ERR_NOT_FOUND || failure.sys_errno == ENOTDIR)
+            status = PRESTO_END;
+    } else if ((index.path = strdup(path)) == NULL) {
+        status = presto_fail_memory(&failure, strlen(path));
+    } else {
+        status = open_file(path, fd, (uint64_t)info.st_size, data, &index, &failure);
+    }
     if (fd >= 0)
         close(fd);
-    if (status == PRESTO_OK && (index.path = strdup(path)) == NULL)
-        status = presto_fail_memory(&failure, strlen(path));
     if (status == PRESTO_OK)
         *index_out = index;
     else
@@ -225,29 +334,52 @@ static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t co
     }
 }
 
+/* Where frames meet in a plain file: at its ends, and evenly between. Of a compressed file, bytes
+ * from all over it. */
+static void choose_places(const presto__index_contents *contents, uint8_t places[PLACES * 8]) {
+    const presto__index_data *data = contents->data;
+    for (uint64_t i = 0; i < PLACES; i++) {
+        uint64_t last = data->bytes > PLACE_BYTES ? data->bytes - PLACE_BYTES : 0;
+        uint64_t at = i == PLACES - 1 ? last : last / (PLACES - 1) * i;
+        if (data->plain) {
+            uint64_t step = contents->count / (PLACES - 1);
+            at = contents->offsets[i == PLACES - 1 ? contents->count : step * i];
+            at = at > FOOTER_BEFORE ? at - FOOTER_BEFORE : 0;
+        }
+        presto__store_u64(places + i * 8, at);
+    }
+}
+
 presto_status presto__index_write(const char *path, const presto__index_contents *contents,
                                   bool sync, presto_error *err) {
     const uint64_t *offsets = contents->offsets;
     const uint64_t count = contents->count;
-    uint8_t header[HEADER_BYTES] = {0};
+    uint8_t prefix[PREFIX_BYTES] = {0}, *header = prefix, *places = prefix + HEADER_BYTES;
+    uint32_t content_crc = 0;
+    choose_places(contents, places);
+    presto_status status = sum_places(contents->data, places, &content_crc, err);
+    if (status == PRESTO_END)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "the file has changed while it was indexed");
+    PRESTO_TRY(status);
     memcpy(header, magic, sizeof magic);
     presto__store_u32(header + AT_VERSION, VERSION);
+    presto__store_u32(header + AT_KNOWS_CRC, contents->knows_file_crc ? 1 : 0);
     presto__store_u64(header + AT_COUNT, count);
-    presto__store_u64(header + AT_DATA_BYTES, contents->key.data_bytes);
-    presto__store_u64(header + AT_MTIME, (uint64_t)contents->key.data_mtime_ns);
+    presto__store_u64(header + AT_DATA_BYTES, contents->data->bytes);
+    presto__store_u32(header + AT_FILE_CRC, contents->knows_file_crc ? contents->file_crc32c : 0);
+    presto__store_u32(header + AT_CONTENT_CRC, content_crc);
+    presto__store_u32(header + AT_PLACES_CRC, presto_crc32c(0, places, (size_t)PLACES * 8));
     presto__store_u32(header + AT_HEADER_CRC, presto_crc32c(0, header, AT_HEADER_CRC));
     uint64_t blocks = blocks_of(count, BLOCK_BITS);
     uint8_t *crcs = malloc((size_t)blocks * CRC_BYTES);
-    presto_status status = PRESTO_OK;
     if (crcs == NULL)
-        status = presto_fail_memory(err, blocks * CRC_BYTES);
-    if (status == PRESTO_OK) {
-        sum_blocks(presto_crc32c(0, header, sizeof header), offsets, count, crcs);
-        const presto_span pieces[] = {presto_span_of(header, sizeof header),
-                                      presto_span_of(offsets, (size_t)(count + 1) * 8),
-                                      presto_span_of(crcs, (size_t)blocks * CRC_BYTES)};
-        status = presto_file_replace(path, pieces, 3, sync, err);
-    }
+        return presto_fail_memory(err, blocks * CRC_BYTES);
+    sum_blocks(presto_crc32c(0, header, HEADER_BYTES), offsets, count, crcs);
+    const presto_span pieces[] = {presto_span_of(prefix, sizeof prefix),
+                                  presto_span_of(offsets, (size_t)(count + 1) * 8),
+                                  presto_span_of(crcs, (size_t)blocks * CRC_BYTES)};
+    status = presto_file_replace(path, pieces, 3, sync, err);
     free(crcs);
     return status;
 }
@@ -255,20 +387,28 @@ presto_status presto__index_write(const char *path, const presto__index_contents
 presto_status presto_index_write(const char *data_path, const uint64_t *offsets, uint64_t count,
                                  uint64_t data_bytes, presto_error *err) {
     struct stat info;
-    if (stat(data_path, &info) != 0)
-        return presto_fail_errno(err, errno, data_path, "cannot stat");
-    if ((uint64_t)info.st_size != data_bytes)
-        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "the file has changed while it was indexed");
-    const presto__index_contents contents = {
-        .key = {.data_bytes = data_bytes, .data_mtime_ns = presto__mtime_ns(&info)},
-        .offsets = offsets,
-        .count = count,
-    };
+    int fd;
+    uint8_t head[512];
+    size_t got = 0;
+    PRESTO_TRY(presto__open_regular(data_path, &fd, &info, err));
     char *path = presto__index_name(data_path);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(data_path));
-    presto_status status = presto__index_write(path, &contents, true, err);
+    presto_status status = path == NULL ? presto_fail_memory(err, strlen(data_path))
+                                        : presto__read_at((presto__file_place){fd, data_path, 0},
+                                                          head, sizeof head, &got, err);
+    if (status == PRESTO_OK && (uint64_t)info.st_size != data_bytes)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the file has changed while it was indexed");
+    if (status == PRESTO_OK) {
+        const presto__index_data data = {
+            .fd = fd,
+            .path = data_path,
+            .bytes = data_bytes,
+            .plain = presto__detect_compression(presto_span_of(head, got)) == PRESTO_FILE_PLAIN,
+        };
+        const presto__index_contents contents = {.data = &data, .offsets = offsets, .count = count};
+        status = presto__index_write(path, &contents, true, err);
+    }
+    close(fd);
     free(path);
     return status < 0 ? status : presto__sync_folder_of(data_path, err);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the index of a file that had none, for the next time: beside the file, or in a folder of
- * the user's own. There the name is made of the file's real path and its inode; the index itself
- * says for which size and time of the file it holds.
+ * the user's own. There the name is made of the file's size and of its bytes at both ends, the last
+ * record's CRC among them. So a copy anywhere finds it, and the index itself says what else must
+ * stand in the file.
  *
  * What stands in that folder is used only if nobody else can have written it. Whoever may write
  * beside the data may write the data. In both places an index remains a hint: see shard_index.c.
  */
-#define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +20,8 @@
 #include "shard_parts_internal.h"
 
 #define FOLDER_MODE 0700
+/* So many bytes of each end are in the name. */
+#define END_BYTES ((size_t)512)
 
 /* ---- the folder ---- */
 
@@ -58,17 +60,20 @@ static presto_status make_folder(const char *folder, presto_error *err) {
     return status == PRESTO_OK ? check_folder(folder, err) : status;
 }
 
-/* FOLDER/NAME of the shard's index, malloc'd; NULL: no memory, or the file is gone. */
-static char *name_apart(const presto_shard *shard, const char *folder) {
+/* FOLDER/NAME of the index of a data file, malloc'd; NULL: no memory, or it cannot be read. */
+static char *name_apart(const presto__index_data *data, const char *folder) {
     char name[48];
+    uint8_t bytes[END_BYTES];
     presto__digest digest = {{0}};
-    uint64_t inode = shard->inode;
-    char *real = realpath(shard->path, NULL);
-    if (real == NULL)
-        return NULL;
-    presto__digest_add(&digest, real, strlen(real));
-    presto__digest_add(&digest, &inode, sizeof inode);
-    free(real);
+    const uint64_t ends[] = {0, data->bytes > END_BYTES ? data->bytes - END_BYTES : 0};
+    presto__digest_add(&digest, &data->bytes, sizeof data->bytes);
+    for (size_t i = 0; i < 2; i++) {
+        size_t got;
+        if (presto__read_at((presto__file_place){data->fd, data->path, ends[i]}, bytes,
+                            sizeof bytes, &got, NULL) != PRESTO_OK)
+            return NULL;
+        presto__digest_add(&digest, bytes, got);
+    }
     snprintf(name, sizeof name, "%016" PRIx64 "%016" PRIx64 ".index", digest.state[0],
              digest.state[1]);
     return presto__join_path(folder, name);
@@ -89,17 +94,17 @@ static presto_status check_owner(const char *path, presto_error *err) {
     return status;
 }
 
-presto_status presto__kept_index_open(presto_shard *shard, const presto__index_key *key,
+presto_status presto__kept_index_open(presto_shard *shard, const presto__index_data *data,
                                       presto_error *err) {
     if (shard->options.keep_index == PRESTO_KEEP_NO_INDEX)
         return PRESTO_END;
     char *folder = index_folder(shard);
-    char *path = folder == NULL ? NULL : name_apart(shard, folder);
+    char *path = folder == NULL ? NULL : name_apart(data, folder);
     presto_status status = path == NULL ? PRESTO_ERR_NOT_FOUND : check_folder(folder, err);
     if (status == PRESTO_OK)
         status = check_owner(path, err);
     if (status == PRESTO_OK)
-        status = presto__index_open(path, key, &shard->index, err);
+        status = presto__index_open(path, data, &shard->index, err);
     free(folder);
     free(path);
     return status == PRESTO_ERR_NOT_FOUND ? PRESTO_END : status;
@@ -124,7 +129,7 @@ static presto_status write_apart(const presto_shard *shard, const presto__index_
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                            "there is no folder for it: neither XDG_CACHE_HOME nor HOME is set");
     presto_status status = make_folder(folder, err);
-    char *path = status == PRESTO_OK ? name_apart(shard, folder) : NULL;
+    char *path = status == PRESTO_OK ? name_apart(contents->data, folder) : NULL;
     if (path != NULL)
         status = presto__index_write(path, contents, false, err);
     else if (status == PRESTO_OK)
@@ -142,19 +147,28 @@ static bool is_unchanged(const presto_shard *shard) {
            presto__mtime_ns(&info) == shard->mtime_ns;
 }
 
-presto_status presto__shard_keep_index(const presto_shard *shard, presto_error *err) {
+presto_status presto__shard_keep_index(presto_shard *shard, presto_error *err) {
     const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
     const presto_keep_index how = shard->options.keep_index;
+    int fd;
     if (how == PRESTO_KEEP_NO_INDEX || shard->options.ignore_index || found == NULL ||
         found->damaged.bytes > 0 || !is_unchanged(shard))
         return PRESTO_OK;
+    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
+    const presto__index_data data = {.fd = fd,
+                                     .path = shard->path,
+                                     .bytes = shard->file_bytes,
+                                     .plain = shard->compression == PRESTO_FILE_PLAIN};
     const presto__index_contents contents = {
-        .key = {shard->file_bytes, shard->mtime_ns, shard->compression == PRESTO_FILE_PLAIN},
+        .data = &data,
         .offsets = (const uint64_t *)(const void *)found->offsets.data,
         .count = found->record_count,
     };
-    if (how == PRESTO_KEEP_INDEX_BESIDE && !shard->name_is_taken &&
-        write_beside(shard, &contents, err) == PRESTO_OK)
-        return PRESTO_OK;
-    return write_apart(shard, &contents, err);
+    presto_status status = PRESTO_END;
+    if (how == PRESTO_KEEP_INDEX_BESIDE && !shard->name_is_taken)
+        status = write_beside(shard, &contents, err);
+    if (status != PRESTO_OK)
+        status = write_apart(shard, &contents, err);
+    presto__shard_release(shard);
+    return status;
 }

@@ -128,3 +128,13 @@ bool presto__shard_has_records(const presto_shard *shard) {
 bool presto__shard_has_index_file(const presto_shard *shard) {
     return shard->from_file;
 }
+
+void presto__shard_describe_file(presto_shard *shard, uint64_t records, uint32_t crc32c) {
+    shard->is_described = true;
+    shard->said_records = records;
+    shard->said_crc32c = crc32c;
+}
+
+bool presto__shard_index_is_of_other(const presto_shard *shard, uint32_t crc32c) {
+    return shard->from_file && shard->index.knows_file_crc && shard->index.file_crc32c != crc32c;
+}

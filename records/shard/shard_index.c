@@ -115,12 +115,12 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     return status;
 }
 
-static presto_status open_beside(presto_shard *shard, const presto__index_key *key,
+static presto_status open_beside(presto_shard *shard, const presto__index_data *data,
                                  presto_error *err) {
     char *path = presto__index_name(shard->path);
     if (path == NULL)
         return presto_fail_memory(err, strlen(shard->path));
-    presto_status status = presto__index_open(path, key, &shard->index, err);
+    presto_status status = presto__index_open(path, data, &shard->index, err);
     free(path);
     /* What is ours may be replaced, nothing else. */
     shard->name_is_taken = status == PRESTO_ERR_UNSUPPORTED || status == PRESTO_ERR_IO;
@@ -132,16 +132,25 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     presto_error why;
     if (shard->options.ignore_index || shard->index_is_unfit)
         return PRESTO_END;
-    presto__index_key key = {shard->file_bytes, shard->mtime_ns,
-                             shard->compression == PRESTO_FILE_PLAIN};
-    presto_status status = open_beside(shard, &key, &why);
+    int fd;
+    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
+    const presto__index_data data = {.fd = fd,
+                                     .path = shard->path,
+                                     .bytes = shard->file_bytes,
+                                     .mtime_ns = shard->mtime_ns,
+                                     .plain = shard->compression == PRESTO_FILE_PLAIN,
+                                     .is_described = shard->is_described,
+                                     .records = shard->said_records,
+                                     .crc32c = shard->said_crc32c};
+    presto_status status = open_beside(shard, &data, &why);
     if (status < 0 && status != PRESTO_ERR_UNSUPPORTED && !is_over(status))
         keep_warning(shard, &why);
     if (status != PRESTO_OK && !is_over(status)) {
-        status = presto__kept_index_open(shard, &key, &why);
+        status = presto__kept_index_open(shard, &data, &why);
         if (status < 0 && !is_over(status))
             warn(shard, "the index kept for a file is not used", &why, "");
     }
+    presto__shard_release(shard);
     if (status == PRESTO_OK) {
         shard->from_file = true;
         shard->record_count = shard->index.count;
@@ -165,17 +174,15 @@ static presto_status find_places(presto_shard *shard, bool tolerate, presto_erro
     return PRESTO_OK;
 }
 
-presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
-    presto_error why;
-    presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                     "it counts %ju record%s, not what dataset.json says",
-                     (uintmax_t)shard->record_count, presto_plural(shard->record_count));
-    presto_error_set_file(&why, shard->index.path);
+presto_status presto__shard_drop_index(presto_shard *shard, const char *why, presto_error *err) {
+    presto_error reason;
+    presto_error_set(&reason, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s", why);
+    presto_error_set_file(&reason, shard->index.path);
     pthread_mutex_lock(&shard->index_lock);
     presto_status status = use_headers(shard, shard->options.tolerate, err);
     if (status == PRESTO_OK) {
         shard->from_file = false;
-        keep_warning(shard, &why);
+        keep_warning(shard, &reason);
     }
     pthread_mutex_unlock(&shard->index_lock);
     return status;

@@ -123,20 +123,32 @@ presto_file_compression presto__compression_by_name(const char *path);
 
 /* ---- index files: bytes in docs/format.md ---- */
 
-/** What the index must fit: the data file's present state. */
-typedef struct presto__index_key {
-    uint64_t data_bytes;
-    int64_t data_mtime_ns;
-    bool plain; /* not compressed: the last offset is the file's size */
-} presto__index_key;
+/** The data file that an index must fit, open for reading. */
+typedef struct presto__index_data {
+    int fd;
+    const char *path; /* borrowed, for errors */
+    uint64_t bytes;
+    int64_t mtime_ns; /* what indexes of versions 1 and 2 are tied to */
+    bool plain;       /* not compressed: the last offset is the file's size */
+    bool any_time;    /* take an index of versions 1 and 2 whatever its time */
+    /* What dataset.json says of the file. An index with this CRC and count needs no look at it. */
+    bool is_described;
+    uint64_t records;
+    uint32_t crc32c;
+} presto__index_data;
 
 /** An index file whose blocks are read at first use. Zero-initialise. */
 typedef struct presto__index {
     char *path;        /* of the index file; owned */
     uint64_t *offsets; /* count + 1, each valid once its block is loaded; NULL: not open */
     uint64_t count;
-    presto__index_key key;
+    uint64_t data_bytes; /* size of the data file */
+    bool plain;          /* the data file is not compressed */
+    bool knows_file_crc; /* file_crc32c is set: whoever wrote the data made the index */
+    bool is_dated;       /* an earlier version, of a data file whose time has changed */
+    uint32_t file_crc32c;
     uint32_t header_crc; /* the CRCs of the blocks continue from here */
+    uint64_t offsets_at; /* where the offsets start in the index file */
     unsigned block_bits; /* offset i is in block i >> block_bits */
     uint64_t block_count;
     atomic_bool *loaded; /* of each block */
@@ -148,7 +160,7 @@ typedef struct presto__index {
  *          PRESTO_ERR_CORRUPT if it is damaged; PRESTO_ERR_UNSUPPORTED: another program wrote it;
  *          PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
-presto_status presto__index_open(const char *path, const presto__index_key *key,
+presto_status presto__index_open(const char *path, const presto__index_data *data,
                                  presto__index *index_out, presto_error *err);
 void presto__index_done(presto__index *index);
 
@@ -166,9 +178,11 @@ presto_status presto__index_load(presto__index *index, uint64_t block, presto_er
 
 /** What is written into an index file. */
 typedef struct presto__index_contents {
-    presto__index_key key;
+    const presto__index_data *data;
     const uint64_t *offsets; /* count + 1; borrowed */
     uint64_t count;
+    bool knows_file_crc;
+    uint32_t file_crc32c; /* of the data file's bytes */
 } presto__index_contents;
 
 /** Write the index file `path`. Atomic, as presto_index_write. */
@@ -223,11 +237,18 @@ void presto__shard_release(presto_shard *shard);
 /** If it is compressed as a whole: nothing of it will be read soon. Its stream need not be kept. */
 void presto__shard_end_stream(presto_shard *shard);
 
-/** Use the headers, even if there is an index. Only before the shard is shared. */
-presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);
+/** Use the headers instead of the index file, which is wrong as `why` says. Only before the shard is
+ * shared. */
+presto_status presto__shard_drop_index(presto_shard *shard, const char *why, presto_error *err);
+
+/** dataset.json gives the shard this many records and this CRC-32C. Before it is indexed. */
+void presto__shard_describe_file(presto_shard *shard, uint64_t records, uint32_t crc32c);
 
 /** Did presto_shard_index find a fitting index file? */
 bool presto__shard_has_index_file(const presto_shard *shard);
+
+/** Was that index made for a file whose CRC-32C is not `crc32c`? False if it does not say. */
+bool presto__shard_index_is_of_other(const presto_shard *shard, uint32_t crc32c);
 
 /** The first record from `from` on that is a damaged range; UINT64_MAX: none. */
 uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from);

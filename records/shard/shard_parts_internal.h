@@ -34,6 +34,9 @@ struct presto_shard {
     dev_t device;
     ino_t inode;
     bool has_records;      /* its beginning is that of a record */
+    bool is_described;     /* set before it is indexed, as are the next two: dataset.json says */
+    uint64_t said_records; /* how many records it has, */
+    uint32_t said_crc32c;  /* and the CRC of its bytes */
     presto__fd_pool *pool; /* NULL: the file stays open */
 
     /* The file's descriptor. Guarded by lock, and the links by the pool's. */
@@ -160,11 +163,11 @@ presto_status presto__shard_describe(presto_shard *shard, const presto__damage *
 
 /** Open the index that was kept apart, if the options say so. PRESTO_END: there is none that fits;
  * fails as presto__index_open. With index_lock held. */
-presto_status presto__kept_index_open(presto_shard *shard, const presto__index_key *key,
+presto_status presto__kept_index_open(presto_shard *shard, const presto__index_data *data,
                                       presto_error *err);
 /** The records have been found by their headers: keep that, if the options say so. With index_lock
  * held. */
-presto_status presto__shard_keep_index(const presto_shard *shard, presto_error *err);
+presto_status presto__shard_keep_index(presto_shard *shard, presto_error *err);
 
 /** Room for what the next step finds, and for the end, beside what others may be looking at. */
 presto_status presto__found_grow(presto__found *found, presto_error *err);

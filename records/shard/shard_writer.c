@@ -255,15 +255,16 @@ presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, pre
 /* ---- the end ---- */
 
 static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
-    struct stat info;
-    if (fstat(writer->partial.fd, &info) != 0)
-        return presto_fail_errno(err, errno, writer->path, "cannot stat");
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
+    const presto__index_data data = {.fd = writer->partial.fd,
+                                     .path = writer->path,
+                                     .bytes = writer->summary.stored_bytes,
+                                     .plain = writer->options.compression == PRESTO_FILE_PLAIN};
     const presto__index_contents contents = {
-        .key = {.data_bytes = writer->summary.stored_bytes,
-                .data_mtime_ns = presto__mtime_ns(&info),
-                .plain = writer->options.compression == PRESTO_FILE_PLAIN},
+        .data = &data,
+        .knows_file_crc = true,
+        .file_crc32c = writer->summary.crc32c,
         .offsets = (const uint64_t *)(const void *)writer->offsets.data,
         .count = writer->summary.records,
     };

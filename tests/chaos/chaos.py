@@ -19,7 +19,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
-from cli import PHOTOS, SANITIZED, TOOLS, Case, frames, main, run  # noqa: E402,F401  (the tests import them from here)
+from cli import PHOTOS, SANITIZED, TOOLS, Case, crc32c, frames, main, run  # noqa: E402,F401  (the tests import them from here)
 
 LIGHT = os.environ.get("PRESTO_CHAOS_LIGHT", "") not in ("", "0")
 # What is synced hundreds of times is better off in memory.
@@ -67,25 +67,18 @@ def unnamed_shards(folder):
     return sorted(p for p in folder.glob(".data-*") if p.suffix not in (".index", ".partial"))
 
 
-def normalized(path):
-    """A file's bytes; of an index without the time of its shard's last change and what depends on it."""
-    content = path.read_bytes()
-    if path.suffix != ".index" or len(content) < 52:
-        return content
-    return content[:32] + bytes(16) + content[48:-4]
-
-
 def snapshot(folder):
-    return {path.name: normalized(path) for path in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def stale_indexes(folder):
-    """Indexes whose size or time is not their shard's."""
+    """Indexes whose size, or bytes at four places, are not their shard's."""
     stale = []
     for path in folder.glob("*.index"):
-        shard = path.with_suffix("")
-        size, mtime = struct.unpack_from("<Qq", path.read_bytes(), 24)
-        if not shard.exists() or (shard.stat().st_size, shard.stat().st_mtime_ns) != (size, mtime):
+        shard, index = path.with_suffix(""), path.read_bytes()
+        (size,), places = struct.unpack_from("<Q", index, 24), struct.unpack_from("<4Q", index, 48)
+        data = shard.read_bytes() if shard.exists() else b""
+        if len(data) != size or index[36:40] != struct.pack("<I", crc32c(b"".join(data[at:at + 16] for at in places))):
             stale.append(path.name)
     return stale
 

@@ -12,7 +12,7 @@ from cli import ROOT, Case, crc32c, frames, main, run
 sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from records import framed, serialized  # noqa: E402
 
-HEADER_BYTES = 48
+PREFIX_BYTES = 80
 
 
 class Index(Case):
@@ -73,10 +73,13 @@ class Index(Case):
             self.assertTrue(self.is_counted_at_once(how))
             self.assert_whole(how)
             self.assertTrue(self.index.is_dir())
-        # The same file by another name has the same index; a copy has none.
-        link = self.data / "link.tfrecord"
-        link.symlink_to(self.file)
-        self.run_load("-q", "--index", f"keep:{folder}", link)
+        # A copy anywhere has the same index.
+        copy = self.new("elsewhere") / "copy.tfrecord"
+        copy.parent.mkdir()
+        copy.write_bytes(self.file.read_bytes())
+        self.file = copy
+        self.assertTrue(self.is_counted_at_once(f"keep:{folder}"))
+        self.assert_whole(f"keep:{folder}")
         self.assertEqual(len(list(folder.iterdir())), 1)
 
     def test_another_programs_file_is_left_alone(self):
@@ -97,11 +100,14 @@ class Index(Case):
 
     def forge(self, path, offsets):
         """An index with right checksums and wrong content."""
-        info = self.file.stat()
-        header = b"PRESTOIX" + struct.pack("<IIQQqI", 2, 0, len(offsets) - 1, info.st_size, info.st_mtime_ns, 0)
+        data, n = self.file.read_bytes(), len(offsets) - 1
+        places = [max(offsets[i] - 4, 0) for i in (0, n // 3, n // 3 * 2, n)]
+        content = b"".join(data[at:at + 16] for at in places)
+        packed = struct.pack("<4Q", *places)
+        header = b"PRESTOIX" + struct.pack("<IIQQIII", 3, 0, n, len(data), 0, crc32c(content), crc32c(packed))
         header += struct.pack("<I", crc32c(header))
         body = struct.pack(f"<{len(offsets)}Q", *offsets)
-        path.write_bytes(header + body + struct.pack("<I", crc32c(body, crc32c(header))))
+        path.write_bytes(header + packed + body + struct.pack("<I", crc32c(body, crc32c(header))))
 
     def test_damaged_and_forged_ones_change_nothing(self):
         folder = self.new("kept")
@@ -142,7 +148,7 @@ class Index(Case):
             path.write_bytes(damaged)
             self.assertEqual(frames(self.run_load("-q", "--index", how).stdout), self.records, bit)
             self.assertEqual(path.read_bytes(), whole, "a damaged one is replaced")
-        for cut in (0, 7, HEADER_BYTES, len(whole) - 1):
+        for cut in (0, 7, 48, PREFIX_BYTES, len(whole) - 1):
             path.write_bytes(whole[:cut])
             self.assertEqual(frames(self.run_load("-q", "--index", how).stdout), self.records, cut)
 
@@ -193,6 +199,110 @@ class Index(Case):
                    self.new(), self.data)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.index.exists())
+
+    def written(self):
+        """A dataset of the records, with indexes."""
+        dataset = self.new("dataset")
+        self.assertEqual(run("presto-inspect", "recode", "-q", "-s", "3", "-o", dataset, self.file).returncode, 0)
+        return dataset
+
+    def is_used(self, folder):
+        files = json.loads(run("presto-inspect", "info", "--json", folder).stdout)["file_list"]
+        return [file["indexed"] for file in files]
+
+    def test_the_indexes_of_a_copy_hold(self):
+        dataset = self.written()
+        shutil.copytree(self.data, foreign := self.new("foreign"))
+        self.assertEqual(run("presto-inspect", "index", foreign).returncode, 0)
+        for folder, files in ((dataset, 3), (foreign, 1)):
+            copy = self.new("copy")
+            for path in sorted(folder.iterdir(), reverse=True):  # the index before its shard, and other times
+                copy.mkdir(exist_ok=True)
+                (copy / path.name).write_bytes(path.read_bytes())
+            for times in (None, (1, 1), (2e9, 2e9)):
+                for path in copy.iterdir():
+                    os.utime(path, times)
+                self.assertEqual(self.is_used(copy), [True] * files)
+                done = run("presto-inspect", "verify", copy)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("no faults", done.stdout.decode())
+                done = run("presto-load", copy)
+                self.assertEqual(frames(done.stdout), self.records)
+                self.assertNotIn("index", done.stderr)
+
+    def test_an_index_of_another_shard_is_found_out(self):
+        """A shard in the place of another one of the same size, the same records in another order, a cut one, an index of another."""
+        whole = self.written()
+        names = sorted(p.name for p in whole.glob("*.tfrecord"))
+        data = (whole / names[0]).read_bytes()
+        records = frames(data)
+        others = {
+            "reversed": b"".join(map(framed, records[::-1])),
+            "rotated": b"".join(map(framed, records[1:] + records[:1])),
+            "last two": b"".join(map(framed, [*records[:-2], records[-1], records[-2]])),
+            "first two": b"".join(map(framed, [records[1], records[0], *records[2:]])),
+            "one record": framed(b"z" * (len(data) - 16)),
+            "the same sizes": b"".join(framed(bytes(len(r))) for r in records),
+            "cut": data[:-1],
+            "cut between records": data[:-len(framed(records[-1]))],
+            "longer": data + framed(b""),
+        }
+        for name, content in others.items():
+            shutil.copytree(whole, copy := self.new("other"))
+            (copy / names[0]).write_bytes(content)
+            times = (whole / names[0]).stat()
+            os.utime(copy / names[0], ns=(times.st_atime_ns, times.st_mtime_ns))
+            self.assertEqual(self.is_used(copy)[1:], [True, True], name)
+            done = run("presto-inspect", "verify", copy)
+            self.assertEqual(done.returncode, 3, name)
+            self.assertIn(f"{names[0]}: bad index: it is of another file", done.stdout.decode(), name)
+            done = run("presto-load", copy)
+            if len(content) == len(data) and len(frames(content)) == len(records):
+                self.assertEqual((done.returncode, frames(done.stdout)), (0, frames(content) + self.records[100:]), (name, done.stderr))
+            else:
+                self.assertEqual(done.returncode, 3, name)
+            (copy / "dataset.json").unlink()
+            self.assertFalse(self.is_used(copy)[0], name)
+            if not name.startswith("cut"):
+                self.assertEqual(frames(run("presto-load", "-q", copy / names[0]).stdout), frames(content), name)
+        shutil.copytree(whole, copy := self.new("swapped"))
+        shutil.copy(whole / (names[0] + ".index"), copy / (names[1] + ".index"))  # another size, or another CRC
+        self.assertEqual(self.is_used(copy), [True, False, True])
+        self.assertEqual(frames(run("presto-load", "-q", copy).stdout), self.records)
+
+    def test_an_index_of_another_file_than_the_description_says_is_not_used(self):
+        dataset = self.written()
+        description = json.loads((dataset / "dataset.json").read_text())
+        description["shards"][1]["crc32c"] = "00000001"
+        (dataset / "dataset.json").write_text(json.dumps(description))
+        done = run("presto-load", dataset)
+        self.assertEqual(frames(done.stdout), self.records)
+        self.assertIn("another file than the one that dataset.json describes", done.stderr)
+
+    def test_indexes_of_earlier_versions_are_read(self):
+        """By the time of the shard; of a copy, if frames of a plain file stand where it says."""
+        at, offsets = 0, [0]
+        for record in self.records:
+            at += len(framed(record))
+            offsets.append(at)
+        for version in (1, 2):
+            info = self.file.stat()
+            header = b"PRESTOIX" + struct.pack("<IIQQqI", version, 0, 300, info.st_size, info.st_mtime_ns, 0)
+            header += struct.pack("<I", crc32c(header))
+            body = struct.pack("<301Q", *offsets)
+            self.index.write_bytes(header + body + struct.pack("<I", crc32c(body, crc32c(header))))
+            for times in (info.st_mtime_ns, 10**18, 2 * 10**18):
+                os.utime(self.file, ns=(times, times))
+                self.assertEqual(self.is_used(self.data), [True])
+                self.assertEqual(run("presto-inspect", "verify", self.data).returncode, 0)
+                self.assertEqual(frames(self.run_load("-q").stdout), self.records)
+            os.utime(self.file, (3, version))
+            wrong = [o + 1 if 0 < i < 300 else o for i, o in enumerate(offsets)]
+            body = struct.pack("<301Q", *wrong)
+            self.index.write_bytes(header + body + struct.pack("<I", crc32c(body, crc32c(header))))
+            self.assertEqual(self.is_used(self.data), [False])
+            self.assertEqual(run("presto-inspect", "verify", self.data).returncode, 3)
+        self.index.unlink()
 
     def test_a_wrong_argument_is_a_usage_error(self):
         for how in ("yes", "keep:", "beside"):

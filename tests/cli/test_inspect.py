@@ -4,8 +4,9 @@
 import base64
 import json
 import shutil
+import sys
 
-from cli import GOLDEN, Case, example, frames, main, run
+from cli import GOLDEN, ROOT, Case, example, frames, main, run
 
 TFRECORDS = GOLDEN / "tfrecord"
 
@@ -171,6 +172,70 @@ class Inspect(Case):
     def test_cat_of_a_record_that_is_not_there(self):
         self.assert_fails(run("presto-inspect", "cat", "--json", "--record", "12", self.resized), 1, "12 records",
                           self.resized.name)
+
+    # ---- dataset.json against its records ----
+
+    def contradict(self, change):
+        copy = self.new("contradiction")
+        shutil.copytree(self.resized, copy)
+        description = json.loads((copy / "dataset.json").read_text())
+        change(description)
+        (copy / "dataset.json").write_text(json.dumps(description))
+        return copy
+
+    def test_a_description_that_contradicts_its_records_is_found(self):
+        def feature(name, **changes):
+            return lambda d: next(f for f in d["features"] if f["name"] == name).update(changes)
+
+        new = {"name": "more", "dtype": "int64", "shape": [], "encoding": "int64"}
+        cases = [
+            (feature("label", dtype="float32", shape=[7], encoding="tensor"), 'feature "label" is stored as int64, int64[1], but', "tensor, float32[7]"),
+            (feature("label", dtype="float32", encoding="float"), "stored as int64", "says float, float32"),
+            (feature("label", shape=[2]), "stored as int64, int64[1]", "int64[2]"),
+            (feature("image", dtype="float32"), "tensor, uint8[", "float32[48"),
+            (feature("image", shape=[-1, -1]), "tensor, uint8[", "uint8[?,?]"),
+            (feature("image", shape=[-1, -1, 4]), "tensor, uint8[", "uint8[?,?,4]"),
+            (feature("image", dtype="string", shape=[-1], encoding="bytes"), "stored as bytes, string[1]", None),
+            (lambda d: d["features"].pop(), "which dataset.json does not have", None),
+            (lambda d: d["features"].append(new), 'feature "more", which no record has', None),
+            (lambda d: d["labels"].pop(), "dataset.json names the labels 0 to", None),
+        ]
+        for change, *parts in cases:
+            done = run("presto-inspect", "verify", self.contradict(change))
+            if parts == ["stored as bytes, string[1]", None]:
+                self.assertEqual(done.returncode, 0, "bytes that happen to be tensors are bytes, too")
+                continue
+            self.assertEqual(done.returncode, 3, (parts, done.stdout))
+            text = done.stdout.decode()
+            self.assertIn("not as in dataset.json", text)
+            for part in filter(None, parts):
+                self.assertIn(part, text)
+            self.assertIn("1 fault", text)
+        unharmed = self.contradict(lambda d: None)
+        self.assertEqual(run("presto-inspect", "verify", unharmed).returncode, 0)
+        self.assertEqual(run("presto-inspect", "verify", sorted(unharmed.glob("*.tfrecord"))[0]).returncode, 0)
+
+    def test_a_representation_that_its_pipeline_lacks_is_named(self):
+        copy = self.contradict(lambda d: d.update(split="nonsense"))
+        self.assert_fails(run("presto-load", "--format", "null", copy), 3, "dataset.json", "'split'", "nonsense", "resized")
+
+    # ---- what info looks at ----
+
+    def test_info_looks_at_random_places_and_says_so(self):
+        sys.path.insert(0, str(ROOT / "tests" / "corpora"))
+        from records import framed, serialized
+        path = self.new("turns.tfrecord")
+        path.write_bytes(b"".join(framed(serialized({"a": i} if i % 2 else {"b": b"text"})) for i in range(200)))
+        info = json.loads(self.inspect("info", "--json", path))
+        self.assertEqual(info["sampled_records"], 100)
+        seen = {name: feature["seen"] for name, feature in info["features"].items()}
+        self.assertEqual(sorted(seen), ["a", "b"])
+        self.assertEqual(sum(seen.values()), 100)
+        self.assertGreater(min(seen.values()), 25)
+        text = self.inspect("info", path)
+        self.assertIn("in 100 of 200 records", text)
+        self.assertEqual(text, self.inspect("info", path))
+        self.assertNotIn("at random places", self.inspect("info", "--sample", "200", path))
 
     # ---- index, repair, recode ----
 

@@ -94,6 +94,36 @@ class State(Case):
         self.assertTrue(frames(self.load("--state", state, "--skip", "40", *order)) == records[40:])
         self.assert_fails(run("presto-load", "--state", state, "--skip", "3", "--seed", "9", *order), 2, state.name, "seed")
 
+    # ---- a dataset that was recoded ----
+
+    def test_a_state_goes_on_with_the_recoded_dataset_and_back(self):
+        import shutil
+        foreign = self.new("foreign")
+        foreign.mkdir()
+        for number, shard in enumerate(sorted(self.resized.glob("*.tfrecord"))):
+            run("presto-inspect", "recode", "-q", "-c", "none", "-s", "1", "-o", plain := self.new("plain"), shard)
+            shutil.copy(next(plain.glob("*.tfrecord")), foreign / f"part-{number}.tfrecord")
+        for source in (self.resized, foreign):
+            first, second = self.new("first"), self.new("second")
+            for into, options, of in ((first, ["-c", "lz4", "-s", "5"], source), (second, ["-c", "none", "-s", "1"], first)):
+                self.assertEqual(run("presto-inspect", "recode", "-q", *options, "-o", into, of).returncode, 0)
+            for shuffle in ("none", "full", "buffer:7"):
+                order = ["-q", "-e", "2", "--shuffle", shuffle]
+                whole = frames(self.load(*order, source))
+                state, got = self.new("state"), []
+                for where, limit in ((source, 7), (first, 9), (second, 20), (source, 1), (second, 99)):
+                    got += frames(self.load(*order, "--state", state, "--limit", limit, where))
+                self.assertTrue(got == whole, (source.name, shuffle))
+        # A part, one shard of several, and other steps are other streams.
+        state = self.new("state")
+        self.load("-q", "--limit", "5", "--state", state, self.resized)
+        for options, source in ((["--split", "50/50", "--part", "1"], self.resized), (["-n", "20"], self.resized)):
+            done = run("presto-inspect", "recode", "-q", *options, "-o", part := self.new("part"), source)
+            if done.returncode == 0:
+                self.assert_fails(run("presto-load", "--state", state, part), 2, state.name)
+        one = sorted(first.glob("*.tfrecord"))[0]
+        self.assert_fails(run("presto-load", "--state", state, one), 2, state.name)
+
     # ---- a state that says that nothing remains ----
 
     def test_a_finished_stream_gives_its_figures_again(self):

@@ -9,6 +9,15 @@ static const presto_feature_spec specs[] = {
     {name_a, PRESTO_ENCODE_TENSOR, {PRESTO_DTYPE_UNKNOWN, -1, {0}}},
     {name_b, PRESTO_ENCODE_INT64, {PRESTO_INT64, 1, {-1}}},
 };
+/* Of feature lists. */
+static char name_c[] = "f", name_d[] = "u", name_e[] = "u/row_lengths",
+            name_f[] = "feature_lists/x";
+static const presto_feature_spec list_specs[] = {
+    {name_c, PRESTO_ENCODE_TENSOR, {PRESTO_FLOAT32, 2, {-1, -1}}},
+    {name_d, PRESTO_ENCODE_BYTES, {PRESTO_STRING, 1, {-1}}},
+    {name_e, PRESTO_ENCODE_INT64, {PRESTO_INT64, 1, {-1}}},
+    {name_f, PRESTO_ENCODE_INT64, {PRESTO_INT64, 1, {-1}}},
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_arena arena = {0};
@@ -31,6 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         FUZZ_HOLDS(err.offset == PRESTO_NO_OFFSET || err.offset <= bytes);
     }
     presto_example_parse(presto_span_of(data, bytes), NULL, &arena, &sample, NULL);
+    presto_example_parse(
+        presto_span_of(data, bytes),
+        &(presto_example_specs){.list = list_specs, .count = 4, .only_these = true}, &arena,
+        &sample, NULL);
     presto_buffer_done(&first);
     presto_buffer_done(&second);
     presto_arena_done(&arena);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/crc32c.h>
 #include <presto/shard.h>
 
 static void write_file(const char *path, const uint8_t *data, size_t bytes) {
@@ -19,7 +20,8 @@ static void write_file(const char *path, const uint8_t *data, size_t bytes) {
 }
 
 /* Make the index refer to this file, otherwise nothing behind that check would be tested. */
-static void adopt(uint8_t *index, size_t bytes, const char *data_path) {
+static void adopt(uint8_t *index, size_t bytes, const uint8_t *data, size_t data_bytes,
+                  const char *data_path) {
     struct stat info;
     FUZZ_HOLDS(stat(data_path, &info) == 0);
     int64_t mtime = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
@@ -27,10 +29,25 @@ static void adopt(uint8_t *index, size_t bytes, const char *data_path) {
     if (bytes < 48)
         return;
     memcpy(index, "PRESTOIX", 8);
-    index[8] = (uint8_t)(index[8] % 2 + 1); /* either version */
+    index[8] = (uint8_t)(index[8] % 3 + 1); /* any version */
     memset(index + 9, 0, 3);
     memcpy(index + 24, &size, 8);
-    memcpy(index + 32, &mtime, 8);
+    if (index[8] < 3) {
+        memcpy(index + 32, &mtime, 8);
+    } else if (bytes >= 80) {
+        uint32_t content = 0, places = presto_crc32c(0, index + 48, 32);
+        for (size_t i = 0; i < 4; i++) {
+            uint64_t at;
+            memcpy(&at, index + 48 + 8 * i, 8);
+            if (at <= data_bytes)
+                content =
+                    presto_crc32c(content, data + at, data_bytes - at < 16 ? data_bytes - at : 16);
+        }
+        memcpy(index + 36, &content, 4);
+        memcpy(index + 40, &places, 4);
+    }
+    uint32_t header = presto_crc32c(0, index, 44);
+    memcpy(index + 44, &header, 4);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
@@ -48,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (index_bytes > 0)
         memcpy(index, data, index_bytes);
     write_file(path, data + (bytes > 0 ? index_bytes : 0), bytes - index_bytes);
-    adopt(index, index_bytes, path);
+    adopt(index, index_bytes, data + index_bytes, bytes - index_bytes, path);
     write_file(index_path, index, index_bytes);
     free(index);
     for (int map = 0; map < 2; map++) {

@@ -66,6 +66,15 @@ def index_of(data, offsets):
     return body + struct.pack("<I", 0)
 
 
+def placed_index_of(data, offsets):
+    """Of version 3, which fuzz_index.c makes of 2, as it does the CRCs."""
+    n = len(offsets) - 1
+    places = [max(offsets[i] - 4, 0) for i in (0, n // 3, n // 3 * 2, n)]
+    header = b"PRESTOIX" + struct.pack("<IIQQIIII", 2, 1, n, len(data), 7, 0, 0, 0)
+    body = header + struct.pack("<4Q", *places) + b"".join(struct.pack("<Q", o) for o in offsets)
+    return body + struct.pack("<I", 0)
+
+
 def dataset_json(codec):
     shards = [
         {"file": f"data-{i:05}-of-00002.tfrecord", "records": 10 + i, "stored_bytes": 1000 + i,
@@ -230,6 +239,28 @@ def example(**features):
     return field(1, b"".join(field(1, entry) for entry in entries))
 
 
+def sequence(context, **lists):
+    """A SequenceExample: of each list, the Feature messages of its steps."""
+    entries = (field(1, name.encode()) + field(2, b"".join(field(1, step) for step in steps)) for name, steps in lists.items())
+    return context + field(2, b"".join(field(1, entry) for entry in entries))
+
+
+def put_sequences():
+    def floats(*values):
+        return field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
+
+    def ints(*values):
+        return field(3, field(1, b"".join(map(varint, values))))
+
+    def strings(*values):
+        return field(1, b"".join(field(1, value) for value in values))
+
+    context = example(x=ints(3), image=strings(b"\x08\x03\x12\x00"))
+    put("example", sequence(context, f=[floats(1, 2), floats(3, 4)], u=[strings(b"a"), strings(b"", b"bc"), b""], x=[ints(5), ints(6)]))
+    put("example", sequence(b"", f=[], x=[ints(5, 300), ints()], u=[strings()]))
+    put("example", sequence(b"", f=[floats(1), ints(2)]) + sequence(context, f=[floats(1)], image=[strings(b"1")]))
+
+
 def put_values():
     """Tables of Examples: alike, and with what may differ from record to record."""
 
@@ -349,6 +380,7 @@ def main():
     put_text_files()
     put_pngs()
     put_values()
+    put_sequences()
     put_replies()
     label = (b"label", 9, 1, (), struct.pack("<q", 3))
     image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
@@ -377,9 +409,12 @@ def main():
     index = index_of(plain, offsets)
     pad = b"\0" * max(0, len(plain) - len(index))
     put("index", index + pad[: len(plain) - len(index)] + plain)
+    index = placed_index_of(plain, offsets)
+    put("index", index + b"\0" * max(0, len(plain) - len(index)) + plain + b"\0" * max(0, len(index) - len(plain)))
     short = plain[:59]
-    index = index_of(short, [0, 26, 42, 59])
-    put("index", index + short + b"\0" * (len(index) - len(short)))
+    for make in (index_of, placed_index_of):
+        index = make(short, [0, 26, 42, 59])
+        put("index", index + short + b"\0" * (len(index) - len(short)))
     for codec in ("none", "zstd:1", "zstd+dict"):
         put("dataset", dataset_json(codec))
 

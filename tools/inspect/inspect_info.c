@@ -157,6 +157,7 @@ static void print_labels(const presto_dataset_info *described) {
 }
 
 static void print_features(const presto_info *info) {
+    char sampled[PRESTO_TEXT_BYTES], all[PRESTO_TEXT_BYTES];
     char spec[PRESTO_SPEC_TEXT_BYTES], least[PRESTO_TEXT_BYTES], most[PRESTO_TEXT_BYTES];
     size_t width = strlen("feature");
     if (info->feature_count == 0)
@@ -164,6 +165,10 @@ static void print_features(const presto_info *info) {
     for (size_t i = 0; i < info->feature_count; i++)
         width = strlen(info->features[i].name) > width ? strlen(info->features[i].name) : width;
     width = width < NAME_COLUMNS ? width : NAME_COLUMNS;
+    if (info->sampled < info->records)
+        printf(
+            "\nin %s of %s records, at random places:", presto_format_count(info->sampled, sampled),
+            presto_format_count(info->records, all));
     printf("\n%-*s  stored  %-26s size\n", (int)width, "feature", "type");
     for (size_t i = 0; i < info->feature_count; i++) {
         const presto_feature_info *feature = &info->features[i];

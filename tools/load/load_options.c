@@ -46,6 +46,7 @@ enum {
     OPT_PLUGIN,
     OPT_ALLOW,
     OPT_RAW_RECORDS,
+    OPT_TENSORS,
     OPT_CACHE,
     OPT_STATE,
     OPT_STATE_INTERVAL,
@@ -148,6 +149,10 @@ static const cli_option options[] = {
     {OPT_RAW_RECORDS, "raw-records", NULL,
      "the samples are the records as they are stored, whatever they hold: neither decompressed nor "
      "parsed (tfrecord, null, or npy, arrow and shm with one feature, record)"},
+    {OPT_TENSORS, "tensors", "decoded|raw",
+     "tensors that were serialized (tf.io.serialize_tensor): of other programs' records, decoded "
+     "if "
+     "the first 64 hold nothing else there; raw: their bytes [default: decoded]"},
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
@@ -354,6 +359,10 @@ static void parse_output_option(load *l, int id, const char *text) {
         feature_options_type(&l->features, text);
     } else if (id == OPT_RAW_RECORDS) {
         l->input.raw_records = true;
+    } else if (id == OPT_TENSORS) {
+        if (strcmp(text, "decoded") != 0 && strcmp(text, "raw") != 0)
+            cli_usage("--tensors is decoded or raw, not '%s'", text);
+        l->input.raw_tensors = strcmp(text, "raw") == 0;
     } else if (id == OPT_STATS) {
         l->stats_file = cli_path("--stats", text);
     } else if (id == OPT_EXPLAIN) {

@@ -33,14 +33,30 @@ static size_t find(const presto__selection *selection, presto_span name) {
     return SIZE_MAX;
 }
 
-static presto_status copy_names(presto__selection *selection, const char *const *names,
-                                size_t count, presto_error *err) {
+static presto_status add_name(presto__selection *selection, const char *name, presto_error *err) {
+    presto_feature_spec feature = {.encoding = PRESTO_ENCODE_NONE, .spec = {.rank = -1}};
+    feature.name = strdup(name);
+    if (feature.name == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    selection->features[selection->count++] = feature;
+    return PRESTO_OK;
+}
+
+bool presto__is_lengths_of(const char *name, const char *list) {
+    size_t bytes = strlen(list);
+    return strncmp(name, list, bytes) == 0 && strcmp(name + bytes, PRESTO__LENGTHS_SUFFIX) == 0;
+}
+
+/* The steps of some lists end where their lengths say: one comes with the other. */
+static presto_status copy_names(presto__selection *selection, const presto_source *source,
+                                const char *const *names, size_t count, presto_error *err) {
     for (size_t i = 0; i < count; i++) {
-        presto_feature_spec feature = {.encoding = PRESTO_ENCODE_NONE, .spec = {.rank = -1}};
-        feature.name = strdup(names[i]);
-        if (feature.name == NULL)
-            return presto_fail_memory(err, strlen(names[i]) + 1);
-        selection->features[selection->count++] = feature;
+        PRESTO_TRY(add_name(selection, names[i], err));
+        for (size_t j = 0; j < source->feature_count; j++) {
+            const char *name = source->features[j].name;
+            if (presto__is_lengths_of(name, names[i]))
+                PRESTO_TRY(add_name(selection, name, err));
+        }
     }
     return PRESTO_OK;
 }
@@ -81,10 +97,10 @@ presto_status presto__selection_make(presto__selection *selection_out, const pre
         *selection_out = (presto__selection){.is_all = true};
         return PRESTO_OK;
     }
-    presto__selection selection = {.features = calloc(name_count, sizeof *selection.features)};
+    presto__selection selection = {.features = calloc(2 * name_count, sizeof *selection.features)};
     if (selection.features == NULL)
-        return presto_fail_memory(err, name_count * sizeof *selection.features);
-    presto_status status = copy_names(&selection, names, name_count, err);
+        return presto_fail_memory(err, 2 * name_count * sizeof *selection.features);
+    presto_status status = copy_names(&selection, source, names, name_count, err);
     if (status < 0) {
         presto__selection_done(&selection);
         return status;

@@ -164,6 +164,25 @@ presto_status presto__source_set_main(presto_source *source, const char *name,
     return presto__source_declare(source, name, encoding, spec, err);
 }
 
+void presto__source_keep_bytes(presto_source *source, bool has_steps) {
+    size_t kept = 0;
+    for (size_t i = 0; i < source->feature_count; i++) {
+        presto_feature_spec *feature = &source->features[i];
+        bool is_main = has_steps && source->main_feature != NULL &&
+                       strcmp(feature->name, source->main_feature) == 0;
+        if (feature->encoding != PRESTO_ENCODE_TENSOR || is_main) {
+            source->features[kept++] = *feature;
+        } else if (source->declares_all) {
+            feature->encoding = PRESTO_ENCODE_BYTES;
+            feature->spec = (presto_tensor_spec){.dtype = PRESTO_STRING};
+            source->features[kept++] = *feature;
+        } else { /* as each record shows it: a feature list is none of bytes */
+            free(feature->name);
+        }
+    }
+    source->feature_count = kept;
+}
+
 uint64_t presto__source_digest(const presto_source *source) {
     uint64_t digest = source->ops->digest(source);
     return source->subset == NULL ? digest : presto__fnv_mix(digest, source->subset_digest);

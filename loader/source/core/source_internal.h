@@ -191,6 +191,9 @@ presto_status presto__source_note_of(presto_source *source, presto_note_kind kin
 presto_status presto__source_declare(presto_source *source, const char *name,
                                      presto_encoding encoding, const presto_tensor_spec *spec,
                                      presto_error *err);
+/** Serialized tensors stay bytes, but for the main feature, which steps may work on. Before any
+ * reader is made. */
+void presto__source_keep_bytes(presto_source *source, bool has_steps);
 /**
  * Foreign records do not say which feature the steps work on, nor whether its bytes are a
  * TensorProto: set both, before any reader is made.
@@ -212,6 +215,12 @@ uint64_t presto__source_part_digest(const presto_source *mix, size_t part);
 uint64_t presto__source_positions(const presto_source *source);
 
 /* ---- which features of a sample are wanted ---- */
+
+/** Behind the name of a feature list whose steps have different numbers of values: how many each
+ * has. */
+#define PRESTO__LENGTHS_SUFFIX "/row_lengths"
+/** Is `name` that of the lengths of `list`? */
+bool presto__is_lengths_of(const char *name, const char *list);
 
 /** Which features are wanted. `features` are owned, by name. */
 typedef struct presto__selection {

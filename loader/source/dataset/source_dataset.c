@@ -76,6 +76,8 @@ static uint64_t digest_of(const presto_source *base, bool with_counts) {
     const presto_dataset_info *info = presto_dataset_get_info(dataset);
     bool is_ours = presto_dataset_is_ours(dataset);
     uint64_t digest = PRESTO__FNV_START;
+    if (info->has_stream)
+        return with_counts ? info->stream_counted : info->stream_files;
     for (size_t i = 0; i < info->shard_count; i++) {
         const presto_dataset_shard *shard = &info->shards[i];
         if (with_counts)
@@ -301,9 +303,24 @@ static presto_status open_source(presto_dataset *dataset, bool is_raw, presto_so
     return PRESTO_OK;
 }
 
+presto_status presto__dataset_open_source(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err) {
+    return open_source(dataset, false, source_out, err);
+}
+
 presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source **source_out,
                                          presto_error *err) {
-    return open_source(dataset, false, source_out, err);
+    presto_source *source;
+    PRESTO_TRY(open_source(dataset, false, &source, err));
+    if (!presto_dataset_is_ours(dataset)) {
+        presto_status status = presto__dataset_look(source, err);
+        if (status < 0) {
+            presto_source_free(source);
+            return status;
+        }
+    }
+    *source_out = source;
+    return PRESTO_OK;
 }
 
 presto_status presto_source_open_records(presto_dataset *dataset, presto_source **source_out,

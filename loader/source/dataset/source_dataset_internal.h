@@ -78,4 +78,13 @@ void presto__dataset_place(presto__reader *reader, size_t i, presto_error *err);
 void presto__dataset_locate(const presto_source *source, uint64_t number, presto_error *err);
 bool presto__dataset_owned(const presto__reader *reader, size_t i);
 
+/* ---- records of other programs: source_dataset_look.c ---- */
+
+/** Declare what the first records have in common. */
+presto_status presto__dataset_look(presto_source *base, presto_error *err);
+
+/** As presto_source_open_dataset, without a look at records of other programs. */
+presto_status presto__dataset_open_source(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err);
+
 #endif

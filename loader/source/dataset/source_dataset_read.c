@@ -8,6 +8,7 @@
  * read one by one, so that a failure belongs to exactly one sample.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <presto/example.h>
@@ -378,6 +379,24 @@ presto_status presto__dataset_values(presto__reader *base, size_t i, presto_aren
     return is_alike ? PRESTO_OK : PRESTO_END;
 }
 
+/* A record of another program is whole, and a feature is no serialized tensor, as those of the first
+ * records are: that is no damage. */
+static presto_status fail_tensor(presto__dataset_reader *reader, presto_span raw,
+                                 presto_arena *arena, presto_status status, presto_error *err) {
+    presto_sample sample;
+    bool is_whole = status == PRESTO_ERR_CORRUPT && !presto_dataset_is_ours(reader->dataset) &&
+                    reader->options.feature_count > 0 &&
+                    presto_example_parse(raw, NULL, arena, &sample, NULL) == PRESTO_OK;
+    if (!is_whole)
+        return status;
+    char why[PRESTO_ERROR_MESSAGE_BYTES / 2];
+    snprintf(why, sizeof why, "%.200s", err != NULL ? err->message : "");
+    return presto_fail(err, PRESTO_ERR_TYPE, err != NULL ? err->offset : PRESTO_NO_OFFSET,
+                       "a feature that holds serialized tensors in the first records does not here "
+                       "(%s): --tensors raw, or tensors=\"raw\" in Python, delivers the bytes",
+                       why);
+}
+
 /* `err` has the byte within the record. */
 static presto_status fail_parse(presto__dataset_reader *reader, size_t i, presto_status status,
                                 presto_error *err) {
@@ -404,7 +423,7 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0)
-        return fail_parse(reader, i, status, err);
+        return fail_parse(reader, i, fail_tensor(reader, record.raw, arena, status, err), err);
     sample_out->number = reader->places[i].number;
     if (base->aligns)
         note_alignment(base, record.raw, sample_out);

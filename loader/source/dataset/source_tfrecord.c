@@ -243,7 +243,7 @@ static presto_status tfrecord_identify(const presto_source *base, bool as_named,
 static presto_status take_records(presto__tfrecord_source *source, presto_dataset *dataset,
                                   presto_error *err) {
     presto_source *records = NULL;
-    PRESTO_TRY(presto_source_open_dataset(dataset, &records, err));
+    PRESTO_TRY(presto__dataset_open_source(dataset, &records, err));
     source->inner = records->ops;
     source->records = *(presto__dataset_source *)(void *)records;
     free(records); /* what it held has moved */

@@ -5,6 +5,7 @@
 
 #include <presto/example.h>
 
+#include "../../../records/example/example_internal.h"
 #include "source_tfrecord_internal.h"
 
 #define MOST_RECORDS 64
@@ -45,6 +46,44 @@ const presto__seen_feature *presto__seen_find(const presto__seen *seen, const ch
     return find(seen, presto_span_of_text(name), &place);
 }
 
+/* Has the feature NAME a NAME/row_lengths, which says where each step ends? */
+static presto_status has_lengths(const presto__seen *seen, const char *name, bool *is_found_out,
+                                 presto_error *err) {
+    size_t bytes = strlen(name) + sizeof PRESTO__LENGTHS_SUFFIX;
+    char *lengths = malloc(bytes);
+    if (lengths == NULL)
+        return presto_fail_memory(err, bytes);
+    snprintf(lengths, bytes, "%s%s", name, PRESTO__LENGTHS_SUFFIX);
+    *is_found_out = presto__seen_find(seen, lengths) != NULL;
+    free(lengths);
+    return PRESTO_OK;
+}
+
+presto_status presto__seen_describe(const presto__seen *seen, const presto__seen_feature *feature,
+                                    presto_encoding *encoding_out, presto_tensor_spec *spec_out,
+                                    presto_error *err) {
+    bool is_uneven = false;
+    presto_encoding encoding = feature->encoding;
+    presto_tensor_spec spec = {.dtype = feature->dtype};
+    if (seen->sequences > 0)
+        PRESTO_TRY(has_lengths(seen, feature->name, &is_uneven, err));
+    if (encoding == PRESTO_ENCODE_BYTES)
+        spec.dtype = PRESTO_STRING;
+    if (!feature->is_single) {
+        spec.rank = 1;
+        spec.dims[0] = seen->sequences > 0 ? -1 : feature->length;
+    }
+    if (encoding == PRESTO_ENCODE_TENSOR && is_uneven) {
+        encoding = spec.dtype == PRESTO_FLOAT32 ? PRESTO_ENCODE_FLOAT : PRESTO_ENCODE_INT64;
+    } else if (encoding == PRESTO_ENCODE_TENSOR) {
+        spec.rank = 2;
+        spec.dims[1] = feature->spec.dims[1];
+    }
+    *encoding_out = encoding;
+    *spec_out = spec;
+    return PRESTO_OK;
+}
+
 const char *presto__seen_list(const presto__seen *seen, char *text_out, size_t bytes) {
     size_t used = 0;
     text_out[0] = '\0';
@@ -80,13 +119,25 @@ static presto_status add_feature(presto__seen *seen, presto_span name, size_t pl
     char *copy = presto_span_to_text(name);
     if (copy == NULL)
         return presto_fail_memory(err, name.bytes + 1);
-    seen->features[seen->count] = (presto__seen_feature){
-        .name = copy, .encoding = PRESTO_ENCODE_NONE, .is_tensor = true, .is_single = true};
+    seen->features[seen->count] = (presto__seen_feature){.name = copy,
+                                                         .encoding = PRESTO_ENCODE_NONE,
+                                                         .length = PRESTO__NO_LENGTH,
+                                                         .is_tensor = true,
+                                                         .is_single = true};
     memmove(seen->sorted + place + 1, seen->sorted + place,
             (seen->count - place) * sizeof *seen->sorted);
     seen->sorted[place] = seen->count;
     *at_out = &seen->features[seen->count++];
     return PRESTO_OK;
+}
+
+/* Keep in `common` only what `value` shares with it. */
+static void intersect(presto_tensor_spec *common, const presto_tensor_spec *value) {
+    if (common->rank != value->rank)
+        common->rank = -1;
+    for (int i = 0; i < common->rank; i++)
+        if (common->dims[i] != value->dims[i])
+            common->dims[i] = -1;
 }
 
 /* Tensors of one feature have one dtype, or they are taken for bytes. */
@@ -99,8 +150,25 @@ static void look_at_bytes(presto__seen_feature *seen, const presto_tensor *tenso
         seen->is_tensor = false;
         seen->dtype = PRESTO_STRING;
     } else if (seen->is_tensor) {
+        if (seen->encoding == PRESTO_ENCODE_NONE)
+            seen->spec = held.spec;
+        else
+            intersect(&seen->spec, &held.spec);
         seen->dtype = held.spec.dtype;
     }
+}
+
+/* The steps of a feature list: of one number each in some records, of several in others. */
+static presto_encoding look_at_steps(presto__seen_feature *seen, const presto_feature *feature) {
+    bool is_table = feature->encoding == PRESTO_ENCODE_TENSOR;
+    bool was_table = seen->encoding == PRESTO_ENCODE_TENSOR;
+    if (is_table && seen->encoding == PRESTO_ENCODE_NONE)
+        seen->spec = feature->tensor.spec;
+    else if (is_table && was_table)
+        intersect(&seen->spec, &feature->tensor.spec);
+    else if (is_table || was_table)
+        seen->spec.dims[1] = -1;
+    return was_table ? PRESTO_ENCODE_TENSOR : feature->encoding;
 }
 
 static presto_status look_at(presto__seen *seen, const presto_feature *feature, presto_arena *arena,
@@ -115,20 +183,29 @@ static presto_status look_at(presto__seen *seen, const presto_feature *feature, 
         PRESTO_TRY(add_feature(seen, feature->name, place, &at, err));
     if (!presto__feature_has_value(feature)) {
         at->is_single = false;
+        at->length = -1;
         return PRESTO_OK;
     }
+    int64_t length = feature->tensor.spec.rank == 0 ? 1 : feature->tensor.spec.dims[0];
     if (feature->tensor.spec.rank != 0)
         at->is_single = false;
-    if (feature->encoding == PRESTO_ENCODE_BYTES)
+    if (at->length == PRESTO__NO_LENGTH)
+        at->length = length;
+    else if (at->length != length)
+        at->length = -1;
+    if (feature->encoding == PRESTO_ENCODE_BYTES) {
         look_at_bytes(at, &feature->tensor, arena);
-    else
+        at->encoding = feature->encoding;
+    } else {
         at->dtype = feature->tensor.spec.dtype;
-    at->encoding = feature->encoding;
+        at->encoding = look_at_steps(at, feature);
+    }
     return PRESTO_OK;
 }
 
 typedef struct looking {
     presto__reader *reader;
+    const presto__source_ops *ops;
     presto__blocks blocks;
     presto_arena arena;
 } looking;
@@ -136,12 +213,13 @@ typedef struct looking {
 /* Record i of those fetched. */
 static presto_status look_at_record(looking *look, size_t i, presto__seen *seen,
                                     presto_error *err) {
-    const presto__tfrecord_source *source =
-        (const presto__tfrecord_source *)(const void *)look->reader->source;
-    presto_sample sample;
+    presto_sample sample = {0};
+    presto__stored_record record = {{NULL, 0}, {NULL, 0}};
     presto_error why;
     presto_arena_reset(&look->arena);
-    presto_status status = source->inner->sample(look->reader, i, &look->arena, &sample, &why);
+    presto_status status = look->ops->record(look->reader, i, &look->arena, &record, &why);
+    if (status == PRESTO_OK)
+        status = look->ops->sample(look->reader, i, &look->arena, &sample, &why);
     if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
         status == PRESTO_ERR_LIMIT) {
         if (seen->damage.status == PRESTO_OK)
@@ -154,6 +232,7 @@ static presto_status look_at_record(looking *look, size_t i, presto__seen *seen,
         return status;
     }
     seen->records++;
+    seen->sequences += presto__is_sequence(record.raw);
     for (size_t j = 0; j < sample.feature_count; j++)
         PRESTO_TRY(look_at(seen, &sample.features[j], &look->arena, err));
     return PRESTO_OK;
@@ -169,7 +248,7 @@ static presto_status look_by_number(looking *look, uint64_t count, presto__seen 
                                     presto_error *err) {
     for (uint64_t i = 0; i < count && !has_enough(look, i, seen); i++) {
         look->blocks.count = 0;
-        PRESTO_TRY(look->reader->source->ops->fetch(look->reader, &i, 1, &look->blocks, err));
+        PRESTO_TRY(look->ops->fetch(look->reader, &i, 1, &look->blocks, err));
         PRESTO_TRY(look_at_record(look, 0, seen, err));
     }
     return PRESTO_OK;
@@ -222,21 +301,20 @@ static presto_status look_by_walk(looking *look, presto__seen *seen, presto_erro
     return PRESTO_OK;
 }
 
-presto_status presto__tfrecord_look(presto_source *source, presto__seen *seen, presto_error *err) {
-    const presto__source_ops *inner =
-        ((const presto__tfrecord_source *)(const void *)source)->inner;
+presto_status presto__seen_look(presto_source *source, const presto__source_ops *ops,
+                                presto__seen *seen, presto_error *err) {
     presto_loader_options defaults;
     presto_loader_options_defaults(&defaults);
     const presto__reader_options options = {.max_record_bytes = defaults.memory.max_record_bytes};
-    looking look = {0};
+    looking look = {.ops = ops};
     presto_arena_init(&look.arena, 0);
-    presto_status status = inner->reader_new(source, &options, &look.reader, err);
+    presto_status status = ops->reader_new(source, &options, &look.reader, err);
     if (status == PRESTO_OK)
         status = source->count == PRESTO_COUNT_UNKNOWN
                      ? look_by_walk(&look, seen, err)
                      : look_by_number(&look, source->count, seen, err);
     if (look.reader != NULL)
-        inner->reader_free(look.reader);
+        ops->reader_free(look.reader);
     presto__blocks_done(&look.blocks);
     presto_arena_done(&look.arena);
     return status;

@@ -129,14 +129,15 @@ static presto_status find_main(settling *s) {
     return PRESTO_OK;
 }
 
-/* Lists of numbers or texts: what records show, one value being a scalar or a list. */
-static presto_tensor_spec list_spec(const presto__seen_feature *seen) {
-    presto_tensor_spec spec = {.dtype = seen->dtype, .rank = seen->is_single ? -1 : 1};
-    if (seen->encoding == PRESTO_ENCODE_BYTES)
-        spec.dtype = PRESTO_STRING;
-    if (!seen->is_single)
-        spec.dims[0] = -1;
-    return spec;
+/* Of numbers or texts: what records show, one value being a scalar or a list. */
+static presto_status main_spec(const settling *s, const presto__seen_feature *seen,
+                               presto_encoding *encoding_out, presto_tensor_spec *spec_out) {
+    PRESTO_TRY(presto__seen_describe(&s->seen, seen, encoding_out, spec_out, s->err));
+    if (seen->is_single)
+        spec_out->rank = -1;
+    else if (spec_out->rank == 1)
+        spec_out->dims[0] = -1;
+    return PRESTO_OK;
 }
 
 /* `said`: what the steps that are behind the records give, as far as it is known. */
@@ -147,8 +148,7 @@ static presto_status choose_main_spec(const settling *s, const presto_tensor_spe
     bool is_number = said->dtype != PRESTO_STRING && said->dtype != PRESTO_DTYPE_UNKNOWN;
     bool is_told = seen != NULL && seen->encoding != PRESTO_ENCODE_NONE;
     if (is_told && seen->encoding != PRESTO_ENCODE_BYTES) {
-        *encoding_out = seen->encoding;
-        *spec_out = list_spec(seen);
+        return main_spec(s, seen, encoding_out, spec_out);
     } else if (is_number && is_told && !seen->is_tensor) {
         char need[PRESTO_SPEC_TEXT_BYTES];
         return presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
@@ -164,7 +164,9 @@ static presto_status choose_main_spec(const settling *s, const presto_tensor_spe
         *spec_out = (presto_tensor_spec){.dtype = seen->dtype, .rank = -1};
     } else {
         *encoding_out = PRESTO_ENCODE_BYTES;
-        *spec_out = is_told && !seen->is_single ? list_spec(seen) : text;
+        *spec_out = text;
+        if (is_told && !seen->is_single)
+            return main_spec(s, seen, encoding_out, spec_out);
     }
     return PRESTO_OK;
 }
@@ -234,19 +236,22 @@ static bool is_chosen(const settling *s, const char *name) {
 
 /* Which of them may have any number of values is declared: then one value is a list, too. */
 static presto_status declare_seen(settling *s, const presto__seen_feature *seen) {
-    presto_tensor_spec spec = {.dtype = seen->dtype};
+    presto_tensor_spec spec;
+    presto_encoding encoding;
     bool is_label = s->source->label != NULL &&
                     (strcmp(seen->name, s->label) == 0 || strcmp(seen->name, "label") == 0);
     if (is_label || seen->encoding == PRESTO_ENCODE_NONE || declared(s->base, seen->name) != NULL ||
         !is_chosen(s, seen->name))
         return PRESTO_OK;
-    if (seen->encoding == PRESTO_ENCODE_BYTES)
-        spec.dtype = PRESTO_STRING;
-    if (!seen->is_single)
-        spec = (presto_tensor_spec){.dtype = spec.dtype, .rank = 1, .dims = {-1}};
-    else if (!s->chosen->is_set)
+    if (presto__seen_is_tensor(seen))
+        return presto__source_declare(s->base, seen->name, PRESTO_ENCODE_TENSOR, &seen->spec,
+                                      s->err);
+    if (seen->is_single && !s->chosen->is_set)
         return PRESTO_OK;
-    return presto__source_declare(s->base, seen->name, seen->encoding, &spec, s->err);
+    PRESTO_TRY(presto__seen_describe(&s->seen, seen, &encoding, &spec, s->err));
+    if (spec.rank == 1)
+        spec.dims[0] = -1;
+    return presto__source_declare(s->base, seen->name, encoding, &spec, s->err);
 }
 
 /* A chosen feature that no record has shown may still come. */
@@ -313,7 +318,7 @@ static presto_status name_classes(settling *s) {
 
 static presto_status settle(settling *s) {
     if (!needs_no_look(s))
-        PRESTO_TRY(presto__tfrecord_look(s->base, &s->seen, s->err));
+        PRESTO_TRY(presto__seen_look(s->base, s->source->inner, &s->seen, s->err));
     PRESTO_TRY(find_main(s));
     PRESTO_TRY(declare_main(s));
     PRESTO_TRY(declare_label(s));

@@ -19,8 +19,9 @@
 static presto_error err;
 
 #define FEW 24
-#define MANY 20000 /* three blocks */
-#define HEADER_BYTES 48
+#define MANY 20000      /* three blocks */
+#define HEADER_BYTES 48 /* of versions 1 and 2 */
+#define PREFIX_BYTES 80 /* of version 3 */
 
 /* Record i holds its number; their sizes differ. */
 typedef struct made_file {
@@ -127,18 +128,28 @@ static void forge(const made_file *file, uint32_t version, const uint64_t *offse
                   uint64_t count) {
     uint64_t block = version == 1 ? count + 1 : 8192;
     presto_buffer out = {0};
-    uint8_t header[HEADER_BYTES];
+    uint8_t header[PREFIX_BYTES];
     memcpy(header, file->index_content, sizeof header);
     memcpy(header + 8, &version, sizeof version);
     memcpy(header + 16, &count, sizeof count);
+    if (version < 3) { /* the data file's time */
+        struct stat info;
+        ck_assert_int_eq(stat(file->path, &info), 0);
+        int64_t mtime = presto__mtime_ns(&info);
+        memset(header + 12, 0, 4);
+        memcpy(header + 32, &mtime, sizeof mtime);
+        memset(header + 40, 0, 4);
+    }
     uint32_t crc = presto_crc32c(0, header, 44);
     memcpy(header + 44, &crc, sizeof crc);
     presto_span whole = presto_span_of(offsets, (size_t)(count + 1) * 8);
-    ck_assert_ok(presto_buffer_append(&out, presto_span_of(header, sizeof header), &err), &err);
+    ck_assert_ok(presto_buffer_append(
+                     &out, presto_span_of(header, version < 3 ? HEADER_BYTES : PREFIX_BYTES), &err),
+                 &err);
     ck_assert_ok(presto_buffer_append(&out, whole, &err), &err);
     for (uint64_t first = 0; first <= count; first += block) {
         uint64_t left = count + 1 - first < block ? count + 1 - first : block;
-        crc = presto_crc32c(presto_crc32c(0, header, sizeof header), offsets + first, left * 8);
+        crc = presto_crc32c(presto_crc32c(0, header, HEADER_BYTES), offsets + first, left * 8);
         ck_assert_ok(presto_buffer_append(&out, presto_span_of(&crc, sizeof crc), &err), &err);
     }
     put_index(file, presto_buffer_span(&out));
@@ -183,9 +194,9 @@ END_TEST
 
 static void flip_large(int way) {
     made_file file = make_file(MANY, way == 0 ? PRESTO_FILE_PLAIN : PRESTO_FILE_ZLIB);
-    size_t crcs = HEADER_BYTES + (MANY + 1) * 8;
+    size_t crcs = PREFIX_BYTES + (MANY + 1) * 8;
     ck_assert_uint_eq(file.index_bytes, crcs + 3 * sizeof(uint32_t));
-    for (size_t at = 0; at < file.index_bytes; at += at < HEADER_BYTES || at >= crcs ? 5 : 19999) {
+    for (size_t at = 0; at < file.index_bytes; at += at < PREFIX_BYTES || at >= crcs ? 5 : 19999) {
         file.index_content[at] ^= (uint8_t)(1 << at % 8);
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));
         presto_shard *shard = open_shard(&file, (presto_checks)(at % 3));
@@ -220,7 +231,7 @@ START_TEST(an_index_may_get_shorter_change_or_go_while_it_is_in_use) {
         if (how == 0)
             ck_assert_int_eq(truncate(file.index, 0), 0);
         else if (how == 1)
-            ck_assert_int_eq(truncate(file.index, HEADER_BYTES + 8 * 8192 + 5), 0);
+            ck_assert_int_eq(truncate(file.index, PREFIX_BYTES + 8 * 8192 + 5), 0);
         else if (how == 2)
             ck_assert_int_eq(unlink(file.index), 0);
         else
@@ -255,7 +266,7 @@ static void *read_everywhere(void *argument) {
 
 START_TEST(threads_that_meet_damage_in_the_index_get_their_records) {
     made_file file = make_file(MANY, PRESTO_FILE_PLAIN);
-    file.index_content[HEADER_BYTES + 8 * 12345] ^= 4;
+    file.index_content[PREFIX_BYTES + 8 * 12345] ^= 4;
     put_index(&file, presto_span_of(file.index_content, file.index_bytes));
     presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     pthread_t threads[4];
@@ -309,7 +320,7 @@ static void read_misplaced(int way) {
             wrong[i] = how == 0   ? file.offsets[i] + 1
                        : how == 1 ? file.offsets[i - 1] + 16 + (i == 3 ? 4 : 0)
                                   : 60 + 17 * (uint64_t)i;
-        forge(&file, 2, wrong, file.count);
+        forge(&file, 2 + (uint32_t)how % 2, wrong, file.count);
         for (int verify = 0; verify < 3; verify++) {
             presto_shard *shard = open_shard(&file, (presto_checks)verify);
             check_all(&file, shard);
@@ -332,7 +343,7 @@ START_TEST(an_index_that_counts_other_records_fails_where_they_are_read) {
     uint64_t wrong[FEW];
     memcpy(wrong, file.offsets, sizeof wrong);
     memmove(wrong + 10, file.offsets + 11, (FEW - 10) * sizeof *wrong); /* 9 and 10 are one */
-    forge(&file, 2, wrong, FEW - 1);
+    forge(&file, 3, wrong, FEW - 1);
     presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     presto_block block = {0};
     check_range(&file, shard, 0, 9, &block);
@@ -347,7 +358,7 @@ START_TEST(an_index_that_counts_other_records_fails_where_they_are_read) {
     shard = open_shard(&file, PRESTO_CHECK_FULL);
     ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
     ck_assert_uint_eq(presto_shard_records(shard), FEW - 1);
-    ck_assert_ok(presto__shard_drop_index(shard, &err), &err);
+    ck_assert_ok(presto__shard_drop_index(shard, "it counts otherwise", &err), &err);
     check_all(&file, shard);
     check_warning(&file, shard, true);
     presto_block_done(&block);
@@ -358,15 +369,11 @@ END_TEST
 
 START_TEST(a_damaged_header_under_an_index_that_is_right_costs_one_record) {
     made_file file = make_file(FEW, PRESTO_FILE_PLAIN);
-    struct stat info;
-    ck_assert_int_eq(stat(file.path, &info), 0);
     FILE *data = fopen(file.path, "r+b");
     ck_assert_ptr_nonnull(data);
     ck_assert_int_eq(fseek(data, (long)file.offsets[20] + 1, SEEK_SET), 0);
     fputc(0x77, data);
     ck_assert_int_eq(fclose(data), 0);
-    const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    ck_assert_int_eq(utimensat(AT_FDCWD, file.path, times, 0), 0);
     presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     presto_block block = {0};
     ck_assert_ok(presto_shard_fetch(shard, 0, FEW, &block, &err), &err);
@@ -419,6 +426,112 @@ START_TEST(what_is_no_index_of_ours_is_passed_over_in_silence) {
 }
 END_TEST
 
+/* ---- copies, and other files of the same name ---- */
+
+static void set_time(const char *path, time_t seconds) {
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void check_use(const made_file *file, bool is_used) {
+    presto_shard *shard = open_shard(file, PRESTO_CHECK_FULL);
+    check_all(file, shard);
+    ck_assert_int_eq(presto__shard_has_index_file(shard), is_used);
+    check_warning(file, shard, false);
+    presto_shard_free(shard);
+}
+
+START_TEST(an_index_fits_a_copy_whatever_its_time) {
+    static const size_t counts[] = {0, 1, 2, 3, 4, 5, FEW, 8191, 8192, MANY};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        for (int compression = PRESTO_FILE_PLAIN; compression <= PRESTO_FILE_ZLIB; compression++) {
+            made_file file = make_file(counts[i], (presto_file_compression)compression);
+            bool is_plain = compression == PRESTO_FILE_PLAIN;
+            if (counts[i] > 0) {
+                check_use(&file, true);
+                set_time(file.path, 2000000000);
+                check_use(&file, true);
+                /* An earlier version has only the time, but frames stand where it says. */
+                for (uint32_t version = 1; version < 3; version++) {
+                    forge(&file, version, file.offsets, file.count);
+                    check_use(&file, true);
+                    set_time(file.path, 1000000000 + version);
+                    check_use(&file, is_plain);
+                }
+            }
+            drop_file(&file);
+        }
+    }
+}
+END_TEST
+
+/* `records` in the order of `numbers`, as a file of its own beside an index that is not its own. */
+static void write_records(made_file *file, const size_t *numbers) {
+    uint8_t payload[24];
+    presto_buffer out = {0};
+    for (size_t i = 0; i < file->count; i++) {
+        size_t bytes = fill(payload, numbers[i]);
+        file->offsets[i + 1] = file->offsets[i] + bytes + PRESTO_FRAME_OVERHEAD_BYTES;
+        ck_assert_ok(presto_frame_append(&out, presto_span_of(payload, bytes), &err), &err);
+    }
+    presto_check_write_file(file->path, presto_buffer_span(&out));
+    presto_buffer_done(&out);
+}
+
+START_TEST(an_index_of_another_file_of_the_same_size_is_not_used) {
+    made_file file = make_file(FEW, PRESTO_FILE_PLAIN);
+    size_t numbers[FEW];
+    uint64_t before[FEW + 1];
+    memcpy(before, file.offsets, sizeof before);
+    for (int how = 0; how < 4; how++) {
+        for (size_t i = 0; i < FEW; i++) /* other order; of no moved record, the last two change */
+            numbers[i] = how == 0 ? FEW - 1 - i : how == 1 ? (i + 1) % FEW : i;
+        if (how == 2) {
+            numbers[0] = 1;
+            numbers[1] = 0;
+        } else if (how == 3) {
+            numbers[FEW - 1] = FEW - 2;
+            numbers[FEW - 2] = FEW - 1;
+        }
+        write_records(&file, numbers);
+        ck_assert_uint_eq(file.offsets[FEW], before[FEW]);
+        for (uint32_t version = 2; version <= 3; version++) {
+            forge(&file, version, before, FEW);
+            set_time(file.path, 1000000000 + version);
+            presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
+            presto_block block = {0};
+            ck_assert_ok(presto_shard_fetch(shard, 0, FEW, &block, &err), &err);
+            for (size_t i = 0; i < FEW; i++) {
+                uint8_t payload[24];
+                size_t bytes = fill(payload, numbers[i]);
+                ck_assert(
+                    presto_span_equal(block.records[i].payload, presto_span_of(payload, bytes)));
+            }
+            ck_assert(!presto__shard_has_index_file(shard));
+            check_warning(&file, shard, false);
+            presto_block_done(&block);
+            presto_shard_free(shard);
+        }
+    }
+    drop_file(&file);
+}
+END_TEST
+
+START_TEST(compressed_files_of_the_same_size_are_told_apart) {
+    made_file one = make_file(FEW, PRESTO_FILE_GZIP);
+    size_t bytes;
+    uint8_t *content = presto_check_read_file(one.path, &bytes);
+    content[bytes - 5] ^= 1; /* the CRC of what is compressed: other data */
+    presto_check_write_file(one.path, presto_span_of(content, bytes));
+    presto_shard *shard = open_shard(&one, PRESTO_CHECK_NONE);
+    (void)presto_shard_index(shard, true, NULL, &err);
+    ck_assert(!presto__shard_has_index_file(shard));
+    presto_shard_free(shard);
+    free(content);
+    drop_file(&one);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         a_flipped_bit_of_a_small_index_changes_nothing,
@@ -432,6 +545,9 @@ int main(void) {
         a_damaged_header_under_an_index_that_is_right_costs_one_record,
         counts_that_the_data_cannot_hold_are_refused,
         what_is_no_index_of_ours_is_passed_over_in_silence,
+        an_index_fits_a_copy_whatever_its_time,
+        an_index_of_another_file_of_the_same_size_is_not_used,
+        compressed_files_of_the_same_size_are_told_apart,
     };
     return presto_check_main("index", tests, sizeof tests / sizeof tests[0], 120);
 }

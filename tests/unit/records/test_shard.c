@@ -68,12 +68,12 @@ START_TEST(a_stale_or_damaged_index_is_not_used) {
     uint8_t *content = presto_check_read_file(index, &bytes);
     presto_block block = {0};
     /* Each of the header's bytes, the ends, a cut. */
-    for (size_t at = 0; at < bytes; at += at < 48 ? 1 : 97) {
+    for (size_t at = 0; at < bytes; at += at < 80 ? 1 : 97) {
         content[at] ^= 0x41;
         presto_check_write_file(index, presto_span_of(content, bytes));
         presto_shard *shard = open_shard(file.path, false, false);
         ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
-        if (at < 48)
+        if (at < 80)
             ck_assert(!presto__shard_has_index_file(shard));
         presto_status status = presto_shard_fetch(shard, 0, 1, &block, &err);
         ck_assert(status == PRESTO_OK || status == PRESTO_ERR_CORRUPT);
@@ -89,13 +89,6 @@ START_TEST(a_stale_or_damaged_index_is_not_used) {
     }
     presto_check_write_file(index, presto_span_of(content, bytes));
     check_all(&file, false, false);
-    /* The data changes in place with the same size: the time shows it. */
-    struct timespec later[2] = {{.tv_sec = 2000000000}, {.tv_sec = 2000000000}};
-    ck_assert_int_eq(utimensat(AT_FDCWD, file.path, later, 0), 0);
-    presto_shard *shard = open_shard(file.path, false, false);
-    check_range(shard, &file, 0, 50, &block);
-    ck_assert(!presto__shard_has_index_file(shard));
-    presto_shard_free(shard);
     presto_block_done(&block);
     free(content);
     drop_file(&file);
@@ -129,7 +122,7 @@ START_TEST(a_damaged_record_leaves_the_others_readable) {
     /* A damaged header: the pass over the headers stops there, or finds the next whole record. */
     ck_assert_int_eq(pwrite(fd, "?", 1, (off_t)at + 3), 1);
     close(fd);
-    presto_shard *strict = open_shard(file.path, false, false);
+    presto_shard *strict = open_shard(file.path, false, true);
     ck_assert_status(presto_shard_index(strict, false, NULL, &err), PRESTO_ERR_CORRUPT, &err);
     ck_assert_uint_eq(err.record, 33);
     uint64_t lost;
