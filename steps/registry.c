@@ -6,6 +6,7 @@
 /* clang-format off */
 static const presto_step_type *const steps[] = {
     &presto__step_read_file,
+    &presto__step_index_jpeg,
     &presto__step_decode_image,
     &presto__step_resize_image,
     &presto__step_center_pixels,

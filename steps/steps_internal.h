@@ -13,6 +13,7 @@
 #define PRESTO__STEP_MAX_OUTPUT_BYTES ((uint64_t)4 << 30)
 
 extern const presto_step_type presto__step_read_file;
+extern const presto_step_type presto__step_index_jpeg;
 extern const presto_step_type presto__step_decode_image;
 extern const presto_step_type presto__step_resize_image;
 extern const presto_step_type presto__step_center_pixels;

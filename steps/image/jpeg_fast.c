@@ -8,14 +8,15 @@
  * above and below: of each row of MCUs the last row of samples is kept, and the last row of pixels
  * waits for the next one.
  *
- * What lies outside of the wanted window is only passed over in the entropy-coded data.
+ * What lies outside of the wanted window is only passed over in the entropy-coded data. With an index
+ * (jpeg_index_internal.h) most of it is not read at all.
  */
-#include "jpeg_fast_internal.h"
+#include "jpeg_index_internal.h"
 
 #include <stdlib.h>
 
 #define BLOCK PRESTO__JPEG_BLOCK
-#define SLACK PRESTO__JPEG_SLACK
+#define SLACK ((size_t)PRESTO__JPEG_SLACK)
 #define SPARE_BLOCKS ((size_t)4)
 
 enum {
@@ -53,6 +54,7 @@ typedef struct layout {
     presto_span codes[2][PRESTO__JPEG_TABLES]; /* of DC, of AC; data is NULL if there is none */
     size_t restart_interval;                   /* in MCUs, 0: none */
     presto_span scan;                          /* from the first entropy-coded byte on */
+    presto_span index;                         /* sizes of segments; data is NULL: none */
     size_t mcu_blocks, mcu_columns, mcu_rows, segments;
     /* of the output: */
     size_t by; /* it is reduced: 1, 2, 4 or 8 */
@@ -239,6 +241,9 @@ static bool take_segment(layout *l, int marker, presto_span in) {
         }
         return true;
     default:
+        if (presto__jpeg_is_index(marker, in))
+            l->index = (presto_span){in.data + PRESTO__JPEG_INDEX_NAME_BYTES,
+                                     in.bytes - PRESTO__JPEG_INDEX_NAME_BYTES};
         return (marker > APP0 && marker <= APP15) || marker == COM;
     }
 }
@@ -427,6 +432,8 @@ typedef struct work {
     int16_t *coefficients;
     uint8_t *bytes;     /* of the scan, without stuffing */
     uint32_t *segments; /* where they begin in it, and the end */
+    uint32_t *places; /* where they begin in the scan, and one behind the end; if it has an index */
+    const uint8_t *end; /* of bytes */
 } work;
 
 static size_t minimum(size_t a, size_t b) {
@@ -473,6 +480,8 @@ static size_t lay_out(work *w, const layout *l, const presto_window *window, uin
     size_t columns = w->end_column - w->first_column, used = 0;
     w->bytes = carve(memory, &used, l->scan.bytes + PRESTO__JPEG_PADDING);
     w->segments = (uint32_t *)(void *)carve(memory, &used, (l->segments + 1) * sizeof(uint32_t));
+    w->places = (uint32_t *)(void *)carve(
+        memory, &used, l->index.data == NULL ? 0 : (l->segments + 1) * sizeof(uint32_t));
     w->coefficients = (int16_t *)(void *)carve(memory, &used, coefficient_bytes(l, w));
     for (size_t i = 0; i < w->parts; i++) {
         const part *p = &l->parts[i];
@@ -519,7 +528,80 @@ static bool remove_stuffing(const layout *l, work *w) {
             return false;
     }
     memset(to, 0, PRESTO__JPEG_PADDING);
+    w->end = to;
     return from[-1] == EOI;
+}
+
+/* Where the segments begin, by the index. False if the markers are not where they should be. */
+static bool read_index(const layout *l, work *w) {
+    size_t at = 0;
+    if (l->index.data == NULL || l->restart_interval == 0 || l->index.bytes != 2 * l->segments)
+        return false;
+    for (size_t i = 0; i < l->segments; i++) {
+        w->places[i] = (uint32_t)at;
+        at += read_u16(l->index.data + 2 * i);
+        if (at + 2 > l->scan.bytes)
+            return false;
+        int due = i + 1 == l->segments ? EOI : (int)(RST0 | (i & 7));
+        if (l->scan.data[at] != 0xff || l->scan.data[at + 1] != due)
+            return false;
+        at += 2;
+    }
+    w->places[l->segments] = (uint32_t)at;
+    return true;
+}
+
+/* The segments [first, last] without stuffing. False if one has a marker within. */
+static bool remove_stuffing_of(const layout *l, work *w, size_t first, size_t last) {
+    uint8_t *to = w->bytes;
+    for (size_t i = first; i <= last; i++) {
+        const uint8_t *from = l->scan.data + w->places[i];
+        const uint8_t *const end = l->scan.data + w->places[i + 1] - 2;
+        w->segments[i] = (uint32_t)(to - w->bytes);
+        while (from < end) {
+            const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from));
+            size_t bytes = (size_t)((mark == NULL ? end : mark + 1) - from);
+            memcpy(to, from, bytes);
+            to += bytes;
+            from += bytes;
+            if (mark != NULL && (from == end || *from++ != 0))
+                return false;
+        }
+    }
+    w->segments[last + 1] = (uint32_t)(to - w->bytes);
+    w->end = to;
+    memset(to, 0, PRESTO__JPEG_PADDING);
+    return true;
+}
+
+size_t presto__jpeg_index_write(const presto__jpeg_fast *fast, uint8_t *out) {
+    const layout *l = &fast->layout;
+    size_t bytes = 2 + PRESTO__JPEG_INDEX_NAME_BYTES + 2 * l->segments;
+    if (l->restart_interval == 0 || bytes > UINT16_MAX)
+        return 0;
+    memcpy(
+        out,
+        (const uint8_t[]){0xff, PRESTO__JPEG_INDEX_MARKER, (uint8_t)(bytes >> 8), (uint8_t)bytes},
+        4);
+    memcpy(out + 4, "PRESTO\0\1", PRESTO__JPEG_INDEX_NAME_BYTES);
+    uint8_t *to = out + 4 + PRESTO__JPEG_INDEX_NAME_BYTES;
+    const uint8_t *from = l->scan.data, *const end = from + l->scan.bytes;
+    for (size_t i = 0; i < l->segments; i++) {
+        const uint8_t *mark = from;
+        do {
+            mark = memchr(mark, 0xff, (size_t)(end - mark));
+            if (mark == NULL || end - mark < 2)
+                return 0;
+            mark += 2;
+        } while (mark[-1] == 0);
+        size_t piece = (size_t)(mark - 2 - from);
+        if (piece > UINT16_MAX)
+            return 0;
+        *to++ = (uint8_t)(piece >> 8);
+        *to++ = (uint8_t)piece;
+        from = mark;
+    }
+    return 2 + bytes;
 }
 
 /* Decoding, and where it is. */
@@ -564,7 +646,7 @@ static bool ends_here(const reader *r, const work *w) {
 
 static void start_segment(reader *r, const layout *l, const work *w) {
     r->bits = (presto__jpeg_bits){.next = w->bytes + w->segments[r->segment],
-                                  .limit = w->bytes + w->segments[l->segments] + sizeof(uint64_t)};
+                                  .limit = w->end + sizeof(uint64_t)};
     r->segment++;
     r->mcus_left =
         l->restart_interval == 0 ? r->mcus_after : minimum(l->restart_interval, r->mcus_after);
@@ -601,6 +683,17 @@ static bool pass_over_rows(reader *r, const layout *l, const work *w, size_t row
     return true;
 }
 
+/* Goes to MCU `mcu`, from where `count` of them are to be read. */
+static bool seek(reader *r, const layout *l, work *w, size_t mcu, size_t count) {
+    size_t first = mcu / l->restart_interval, last = (mcu + count - 1) / l->restart_interval;
+    if (!remove_stuffing_of(l, w, first, last))
+        return false;
+    r->segment = first;
+    r->mcus_left = 0;
+    r->mcus_after = l->mcu_columns * l->mcu_rows - first * l->restart_interval;
+    return read_mcus(r, l, w, mcu - first * l->restart_interval, NULL);
+}
+
 /* ---- pixels ---- */
 
 typedef struct painter {
@@ -609,10 +702,10 @@ typedef struct painter {
     presto__jpeg_factors factors[PRESTO__JPEG_PARTS];
 } painter;
 
-static void start_painter(painter *p, const presto__jpeg_fast *fast, size_t parts) {
+static void start_painter(painter *p, const presto__jpeg_fast *fast) {
     const layout *l = &fast->layout;
     p->colour = fast->colour;
-    for (size_t i = 0; i < parts; i++) {
+    for (size_t i = 0; i < PRESTO__JPEG_PARTS; i++) {
         presto__jpeg_method method = l->parts[i].method;
         p->transforms[i] = presto__jpeg_transform_of(method, fast->level);
         presto__jpeg_factors_make(&p->factors[i], l->quantization[l->parts[i].quantization],
@@ -696,17 +789,25 @@ static void keep_last_rows(const layout *l, const work *w) {
     }
 }
 
-static bool read_window_rows(reader *r, const painter *p, const layout *l, const work *w,
+/* The coefficients of a row of MCUs, of the columns that are wanted. */
+static bool read_row(reader *r, const layout *l, work *w, size_t row, bool is_indexed) {
+    size_t columns = w->end_column - w->first_column;
+    memset(w->coefficients, 0, coefficient_bytes(l, w));
+    if (is_indexed)
+        return seek(r, l, w, row * l->mcu_columns + w->first_column, columns) &&
+               read_mcus(r, l, w, columns, w->coefficients);
+    return read_mcus(r, l, w, w->first_column, NULL) &&
+           read_mcus(r, l, w, columns, w->coefficients) &&
+           read_mcus(r, l, w, l->mcu_columns - w->end_column, NULL);
+}
+
+static bool read_window_rows(reader *r, const painter *p, const layout *l, work *w, bool is_indexed,
                              uint8_t *out) {
     bool is_down = l->spread == PRESTO__JPEG_DOWN || l->spread == PRESTO__JPEG_BOTH;
-    size_t columns = w->end_column - w->first_column;
     size_t y = (size_t)w->window->y, end = y + (size_t)w->window->height;
     size_t row_bytes = (size_t)w->window->width * l->channels;
     for (size_t row = w->first_row; row <= w->last_row; row++) {
-        memset(w->coefficients, 0, coefficient_bytes(l, w));
-        if (is_cancelled(r) || !read_mcus(r, l, w, w->first_column, NULL) ||
-            !read_mcus(r, l, w, columns, w->coefficients) ||
-            !read_mcus(r, l, w, l->mcu_columns - w->end_column, NULL) || !transform_row(p, l, w))
+        if (is_cancelled(r) || !read_row(r, l, w, row, is_indexed) || !transform_row(p, l, w))
             return false;
         size_t ready = row == w->last_row ? end : (row + 1) * l->mcu_height - (is_down ? 1 : 0);
         for (; y < minimum(ready, end); y++, out += row_bytes)
@@ -723,9 +824,13 @@ bool presto__jpeg_fast_read(presto__jpeg_fast *fast, const presto_window *window
     reader r;
     painter p;
     lay_out(&w, l, window, scratch);
-    if (!start_reader(&r, fast) || !remove_stuffing(l, &w))
+    if (!start_reader(&r, fast))
         return false;
-    start_painter(&p, fast, w.parts);
-    return pass_over_rows(&r, l, &w, w.first_row) && read_window_rows(&r, &p, l, &w, out) &&
+    start_painter(&p, fast);
+    bool is_part = (size_t)window->height < l->out_height || (size_t)window->width < l->out_width;
+    if (is_part && read_index(l, &w))
+        return read_window_rows(&r, &p, l, &w, true, out);
+    return remove_stuffing(l, &w) && pass_over_rows(&r, l, &w, w.first_row) &&
+           read_window_rows(&r, &p, l, &w, false, out) &&
            pass_over_rows(&r, l, &w, l->mcu_rows - 1 - w.last_row);
 }

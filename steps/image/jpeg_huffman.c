@@ -25,6 +25,7 @@
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #define LOOKUP PRESTO__JPEG_LOOKUP_BITS
+#define BLOCK_BYTES (PRESTO__JPEG_BLOCK * sizeof(int16_t))
 
 enum {
     ENTRIES = 1 << LOOKUP,
@@ -304,7 +305,7 @@ ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place,
         if (is_kept)
             store16(block, (int)*place->prediction);
         uint8_t *at = block + 2;
-        uint8_t *const end = block + 2 * PRESTO__JPEG_BLOCK;
+        uint8_t *const end = block + BLOCK_BYTES;
         for (;;) {
             LOOK_UP(refill(&bits, &count, &next));
             LOOK_UP((void)0);
@@ -325,7 +326,7 @@ ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place,
             at = block + (size_t)index * 2;
         }
         if (is_kept)
-            block += 2 * PRESTO__JPEG_BLOCK;
+            block += BLOCK_BYTES;
     }
     refill(&bits, &count, &next);
     if (next > limit)

@@ -12,13 +12,13 @@ TARGET static inline void NAME(transpose)(VECTOR *x) {
         a[i] = OF(unpacklo_epi16)(x[i], x[i + 4]);
         a[i + 4] = OF(unpackhi_epi16)(x[i], x[i + 4]);
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         b[2 * i] = OF(unpacklo_epi16)(a[i], a[i + 2]);
         b[2 * i + 1] = OF(unpackhi_epi16)(a[i], a[i + 2]);
         b[2 * i + 4] = OF(unpacklo_epi16)(a[i + 4], a[i + 6]);
         b[2 * i + 5] = OF(unpackhi_epi16)(a[i + 4], a[i + 6]);
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         x[2 * i] = OF(unpacklo_epi16)(b[i], b[i + 2]);
         x[2 * i + 1] = OF(unpackhi_epi16)(b[i], b[i + 2]);
         x[2 * i + 4] = OF(unpacklo_epi16)(b[i + 4], b[i + 6]);
@@ -29,22 +29,24 @@ TARGET static inline void NAME(transpose)(VECTOR *x) {
 /* a * x + b * y of pairs (x, y) */
 #define SUM(pairs, a, b) OF(madd_epi16)(pairs, OF(set1_epi32)(PAIR(a, b)))
 
-/*
- * One half of the columns: pairs of x[2] and x[6], and so on, to eight values of 32 bits. Sums and
- * differences of x[0] and x[4] are the upper 16 bits of 32.
- */
+/* What one half of the columns is computed of. */
+typedef struct NAME(halves) {
+    VECTOR sum04, difference04; /* of x[0] and x[4]: the upper 16 bits of 32 */
+    VECTOR p26, p71, p53, z34;  /* pairs of x[2] and x[6], and so on */
+} NAME(halves);
+
+/* Eight values of 32 bits for each column. */
 TARGET static inline __attribute__((always_inline)) void NAME(accurate_half)(
-    VECTOR sum04, VECTOR difference04, VECTOR p26, VECTOR p71, VECTOR p53, VECTOR z34,
-    const int shift, VECTOR *out) {
+    const NAME(halves) * in, const int shift, VECTOR *out) {
     const VECTOR half = OF(set1_epi32)(1 << (shift - 1));
-    VECTOR t0 = OF(add_epi32)(half, OF(srai_epi32)(sum04, 3));
-    VECTOR t1 = OF(add_epi32)(half, OF(srai_epi32)(difference04, 3));
-    VECTOR t2 = SUM(p26, 4433, 4433 - 15137), t3 = SUM(p26, 4433 + 6270, 4433);
-    VECTOR y3 = SUM(z34, 9633 - 16069, 9633), y4 = SUM(z34, 9633, 9633 - 3196);
-    VECTOR a0 = OF(add_epi32)(y3, SUM(p71, 2446 - 7373, -7373));
-    VECTOR a1 = OF(add_epi32)(y4, SUM(p53, 16819 - 20995, -20995));
-    VECTOR a2 = OF(add_epi32)(y3, SUM(p53, -20995, 25172 - 20995));
-    VECTOR a3 = OF(add_epi32)(y4, SUM(p71, -7373, 12299 - 7373));
+    VECTOR t0 = OF(add_epi32)(half, OF(srai_epi32)(in->sum04, 3));
+    VECTOR t1 = OF(add_epi32)(half, OF(srai_epi32)(in->difference04, 3));
+    VECTOR t2 = SUM(in->p26, 4433, 4433 - 15137), t3 = SUM(in->p26, 4433 + 6270, 4433);
+    VECTOR y3 = SUM(in->z34, 9633 - 16069, 9633), y4 = SUM(in->z34, 9633, 9633 - 3196);
+    VECTOR a0 = OF(add_epi32)(y3, SUM(in->p71, 2446 - 7373, -7373));
+    VECTOR a1 = OF(add_epi32)(y4, SUM(in->p53, 16819 - 20995, -20995));
+    VECTOR a2 = OF(add_epi32)(y3, SUM(in->p53, -20995, 25172 - 20995));
+    VECTOR a3 = OF(add_epi32)(y4, SUM(in->p71, -7373, 12299 - 7373));
     VECTOR t10 = OF(add_epi32)(t0, t3), t13 = OF(sub_epi32)(t0, t3);
     VECTOR t11 = OF(add_epi32)(t1, t2), t12 = OF(sub_epi32)(t1, t2);
     out[0] = OF(srai_epi32)(OF(add_epi32)(t10, a3), (SHIFT)shift);
@@ -62,14 +64,16 @@ TARGET static inline __attribute__((always_inline)) void NAME(accurate_pass)(VEC
     VECTOR z3 = OF(add_epi16)(x[7], x[3]), z4 = OF(add_epi16)(x[5], x[1]), low[SIDE], high[SIDE];
     VECTOR sum = OF(add_epi16)(x[0], x[4]), difference = OF(sub_epi16)(x[0], x[4]);
     const VECTOR zero = OF(set1_epi32)(0);
-    NAME(accurate_half)
-    (OF(unpacklo_epi16)(zero, sum), OF(unpacklo_epi16)(zero, difference),
-     OF(unpacklo_epi16)(x[2], x[6]), OF(unpacklo_epi16)(x[7], x[1]), OF(unpacklo_epi16)(x[5], x[3]),
-     OF(unpacklo_epi16)(z3, z4), shift, low);
-    NAME(accurate_half)
-    (OF(unpackhi_epi16)(zero, sum), OF(unpackhi_epi16)(zero, difference),
-     OF(unpackhi_epi16)(x[2], x[6]), OF(unpackhi_epi16)(x[7], x[1]), OF(unpackhi_epi16)(x[5], x[3]),
-     OF(unpackhi_epi16)(z3, z4), shift, high);
+    const NAME(halves)
+        first = {OF(unpacklo_epi16)(zero, sum),  OF(unpacklo_epi16)(zero, difference),
+                 OF(unpacklo_epi16)(x[2], x[6]), OF(unpacklo_epi16)(x[7], x[1]),
+                 OF(unpacklo_epi16)(x[5], x[3]), OF(unpacklo_epi16)(z3, z4)};
+    const NAME(halves)
+        second = {OF(unpackhi_epi16)(zero, sum),  OF(unpackhi_epi16)(zero, difference),
+                  OF(unpackhi_epi16)(x[2], x[6]), OF(unpackhi_epi16)(x[7], x[1]),
+                  OF(unpackhi_epi16)(x[5], x[3]), OF(unpackhi_epi16)(z3, z4)};
+    NAME(accurate_half)(&first, shift, low);
+    NAME(accurate_half)(&second, shift, high);
     for (int i = 0; i < SIDE; i++)
         x[i] = OF(packs_epi32)(low[i], high[i]);
 }
@@ -109,7 +113,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(fast_pass)(VECTOR 
                                       const presto__jpeg_factors *factors, uint8_t *out,           \
                                       size_t row_bytes) {                                          \
         bool is_within = true;                                                                     \
-        for (size_t i = 0; i < blocks->count; i += LANES, out += SIDE * LANES) {                   \
+        for (size_t i = 0; i < blocks->count; i += LANES, out += (size_t)SIDE * LANES) {           \
             const int16_t *chosen[LANES];                                                          \
             VECTOR x[SIDE];                                                                        \
             choose_blocks(blocks, i, LANES, chosen);                                               \
@@ -126,7 +130,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(fast_pass)(VECTOR 
                                   const presto__jpeg_factors *factors, uint8_t *out,               \
                                   size_t row_bytes) {                                              \
         bool is_within = true;                                                                     \
-        for (size_t i = 0; i < blocks->count; i += LANES, out += SIDE * LANES) {                   \
+        for (size_t i = 0; i < blocks->count; i += LANES, out += (size_t)SIDE * LANES) {           \
             const int16_t *chosen[LANES];                                                          \
             VECTOR x[SIDE];                                                                        \
             choose_blocks(blocks, i, LANES, chosen);                                               \

@@ -36,6 +36,7 @@ records/dataset/dataset_internal.h PRESTO__JSON_MAX_BYTES
 records/dataset/dataset_internal.h PRESTO__JSON_MAX_WEIGHT
 records/shard/shard_pool.c FILES_IF_UNLIMITED
 records/shard/shard_pool.c SHARE_OF_FILES
+steps/image/index_jpeg.c MOST_PIXEL_BYTES
 steps/image/jpeg.c MAX_SCANNED_PIXELS
 steps/image/jpeg.c MAX_SCANS
 steps/image/jpeg.c MAX_UNUSUAL_PIXELS

@@ -387,8 +387,113 @@ START_TEST(the_option_dct_chooses_the_transform) {
 }
 END_TEST
 
+/* ---- index-jpeg ---- */
+
+/* Are the coefficients of both files the same? */
+static bool coefficients_are_equal(presto_span a, presto_span b) {
+    struct jpeg_decompress_struct cinfo[2];
+    struct jpeg_error_mgr errors;
+    const presto_span files[2] = {a, b};
+    jvirt_barray_ptr *arrays[2];
+    bool is_equal = true;
+    for (int i = 0; i < 2; i++) {
+        cinfo[i].err = jpeg_std_error(&errors);
+        jpeg_create_decompress(&cinfo[i]);
+        jpeg_mem_src(&cinfo[i], files[i].data, files[i].bytes);
+        jpeg_read_header(&cinfo[i], TRUE);
+        arrays[i] = jpeg_read_coefficients(&cinfo[i]);
+    }
+    for (int c = 0; c < cinfo[0].num_components; c++) {
+        const jpeg_component_info *part = &cinfo[0].comp_info[c];
+        for (JDIMENSION y = 0; y < part->height_in_blocks; y++) {
+            JBLOCKARRAY rows[2];
+            for (int i = 0; i < 2; i++)
+                rows[i] = cinfo[i].mem->access_virt_barray((j_common_ptr)&cinfo[i], arrays[i][c], y,
+                                                           1, FALSE);
+            is_equal &= memcmp(rows[0][0], rows[1][0], part->width_in_blocks * sizeof(JBLOCK)) == 0;
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        jpeg_destroy_decompress(&cinfo[i]);
+    return is_equal;
+}
+
+static bool has_index(presto_span in) {
+    for (size_t i = 0; i + 8 <= in.bytes; i++)
+        if (memcmp(in.data + i, "PRESTO\0\1", 8) == 0)
+            return true;
+    return false;
+}
+
+/* The same coefficients and pixels, whole and in windows; also where bytes of the index, or of
+ * anything else, are wrong. */
+START_TEST(indexed_files_are_the_same_image) {
+    presto_rng rng = start_rng(7);
+    rig r;
+    presto_error err;
+    ck_assert_ok(rig_open(&r, "{step: index-jpeg, every: 3}", &string_spec, false, &err), &err);
+    open_decoders();
+    unsigned indexed = 0, rounds = (unsigned)presto_check_rounds(300);
+    for (unsigned i = 0; i < rounds; i++) {
+        char name[300];
+        rig_options run = {.seed = i};
+        presto_tensor out;
+        design d = draw_design(&rng, MAX_SIDE);
+        d.coarse = 1;
+        presto_span made = encode(&d, &rng);
+        jpeg_request request = draw_request(&rng, &d);
+        describe(&d, &request, name, sizeof name);
+        ck_assert_ok(rig_run_bytes(&r, &run, made, &out, &err), &err);
+        presto_span in = out.strings[0];
+        indexed += has_index(in);
+        ck_assert_msg(coefficients_are_equal(made, in), "%s", name);
+        jpeg_result before = jpeg_by_libjpeg(made, &request, UINT64_MAX);
+        jpeg_result after = jpeg_by_libjpeg(in, &request, UINT64_MAX);
+        const presto_window all = {0, 0, (int64_t)before.height, (int64_t)before.width};
+        ck_assert_msg(jpeg_window_is_equal(&before, &all, after.pixels), "%s", name);
+        free(before.pixels);
+        free(after.pixels);
+        for (int k = 0; k < 4; k++)
+            compare(in, &request, &rng, name);
+        uint8_t *copy = malloc(in.bytes);
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, in.data, in.bytes);
+        copy[20 + below(&rng, 40)] ^= (uint8_t)(1U << below(&rng, 8));
+        presto_span damaged = presto_span_of(copy, in.bytes);
+        jpeg_result want = jpeg_by_libjpeg(damaged, &request, 1 << 20);
+        for (int k = 0; want.is_decoded && want.warnings == 0 && k < 4; k++)
+            compare(damaged, &request, &rng, name);
+        free(want.pixels);
+        free(copy);
+        free((void *)(uintptr_t)made.data);
+    }
+    ck_assert_uint_gt(indexed, rounds / 2);
+    close_decoders();
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(what_cannot_be_indexed_passes_as_it_is) {
+    static const char *const texts[] = {"", "not an image", "\xff\xd8\xff\xe0", "\x89PNG\r\n"};
+    rig r;
+    presto_error err;
+    ck_assert_ok(rig_open(&r, "{step: index-jpeg}", &string_spec, false, &err), &err);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        rig_options run = {.seed = i};
+        presto_tensor out;
+        presto_span in = presto_span_of(texts[i], strlen(texts[i]));
+        ck_assert_ok(rig_run_bytes(&r, &run, in, &out, &err), &err);
+        ck_assert_uint_eq(out.strings[0].bytes, in.bytes);
+        ck_assert(in.bytes == 0 || memcmp(out.strings[0].data, in.data, in.bytes) == 0);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
+        indexed_files_are_the_same_image,
+        what_cannot_be_indexed_passes_as_it_is,
         the_option_dct_chooses_the_transform,
         small_images_have_the_pixels_of_libjpeg,
         larger_images_have_the_pixels_of_libjpeg,
