@@ -55,8 +55,8 @@ static bool has_word(const reading *r, size_t at, const char *word) {
 
 /* False: the page ends before. */
 static bool skip_spaces(reading *r, const char *more) {
-    while (r->at < r->page.bytes &&
-           (is_space(r->page.data[r->at]) || (more != NULL && r->page.data[r->at] == more[0])))
+    while (r->at < r->page.bytes && (is_space(r->page.data[r->at]) ||
+                                     (more != NULL && r->page.data[r->at] == (uint8_t)more[0])))
         r->at++;
     return r->at < r->page.bytes;
 }
