@@ -344,7 +344,13 @@ START_TEST(libjpeg_takes_over_with_the_same_window) {
         uint8_t *scratch = aligned_alloc(64, scratch_bytes);
         uint8_t *out = malloc((size_t)(window.height * window.width * 3));
         ck_assert_ok(presto__jpeg_read(jpeg, out, scratch, &err), &err);
-        ck_assert(jpeg_window_is_equal(&want, &window, out));
+        /* Without AVX2 libjpeg delivers a larger window, whose margins it cannot know. */
+        const uint8_t *from =
+            out + ((wanted.y - window.y) * window.width + wanted.x - window.x) * 3;
+        for (int64_t y = 0; y < wanted.height; y++)
+            memmove(out + y * wanted.width * 3, from + y * window.width * 3,
+                    (size_t)wanted.width * 3);
+        ck_assert(jpeg_window_is_equal(&want, &wanted, out));
         presto__jpeg_free(jpeg);
         free(out);
         free(scratch);
