@@ -20,6 +20,7 @@ NOT_RUN = {
     r"scripts/setup\b(?!.*--list)": ROOT_RIGHTS,
     r"tests/run\b": f"{ROOT_RIGHTS}; {MINUTES}",
     r"tests/chaos/hostile\b": f"{MINUTES}, in a build with a sanitizer",
+    r"tests/recorded/record BUILD": "BUILD stands for any; cli.recorded runs it",
     r"tests/corpora/make NAME": "NAME stands for any; cli.corpora makes them",
     r"(cmake|ctest) ": MINUTES,
     r"pip install ": NETWORK,
