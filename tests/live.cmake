@@ -49,6 +49,8 @@ if(EXISTS ${venv_python})
     add_test(NAME live.foreign_features COMMAND ${venv_python} -B ${live}/foreign_features.py)
     set_tests_properties(live.foreign_features PROPERTIES ENVIRONMENT
       "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>")
+    add_test(NAME live.geometry COMMAND ${venv_python} -B ${live}/geometry.py ${CMAKE_CURRENT_SOURCE_DIR}/golden)
+    set_tests_properties(live.geometry PROPERTIES ENVIRONMENT PYTHONPATH=${PROJECT_BINARY_DIR}/python)
     add_test(NAME live.python_wheel
              COMMAND ${venv_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_wheel.py ${PROJECT_SOURCE_DIR}
                      ${PROJECT_BINARY_DIR} ${PRESTO_SYSTEM_PYTHON})

@@ -228,6 +228,14 @@ PRESTO_API unsigned presto_plan_step_flags(const presto_plan *plan, size_t i);
 /** The feature that step i is told to read (`reads: NAME`); NULL: the main one. Borrowed from the
  * pipeline. */
 PRESTO_API const char *presto_plan_step_reads(const presto_plan *plan, size_t i);
+/** The k-th of the other features that step i moves as it moves its image (`also`, `boxes`,
+ * `keypoints`), a name or a prefix with a star behind it; NULL past the last. Borrowed from the
+ * pipeline. */
+PRESTO_API const char *presto_plan_step_also(const presto_plan *plan, size_t i, size_t k);
+/** What the plan makes of the feature `name`, beside the main one: *spec_io is what enters, then
+ * what comes out, as far as it is known before any data. */
+PRESTO_API void presto_plan_feature(const presto_plan *plan, const char *name,
+                                    presto_tensor_spec *spec_io);
 /** What comes out of the plan, as far as it is known before any data. */
 PRESTO_API const presto_tensor_spec *presto_plan_output(const presto_plan *plan);
 /** Flags (presto_step_flag) that at least one of its steps has. */

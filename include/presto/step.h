@@ -223,8 +223,12 @@ typedef enum presto_step_flag {
     PRESTO_STEP_READS_FEATURES = 1 << 5, /* calls presto_step_feature(), for whatever name */
     PRESTO_STEP_RUNS_PROGRAM = 1 << 6, /* starts programs that its options name: only for pipelines
                                             that may run code */
-    PRESTO_STEP_REGROUPS = 1 << 7 /* a conversion makes other samples of what it gives; the last
+    PRESTO_STEP_REGROUPS = 1 << 7, /* a conversion makes other samples of what it gives; the last
                                      step that is stored, never run by a stream. Built-in only */
+    PRESTO_STEP_HWC = 1 << 8,  /* its input is [height, width, channels]: a pipeline that has made
+                                  it [channels, height, width] is refused */
+    PRESTO_STEP_MOVES = 1 << 9 /* it moves pixels; masks, boxes and points can be told to follow,
+                                  by its last options. Built-in only */
 } presto_step_flag;
 
 typedef struct presto_step_type {

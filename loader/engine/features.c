@@ -8,15 +8,22 @@
 
 #include "workers_internal.h"
 
-/* Append the names of the features that steps read beside the main one; false: it may be any
- * feature. */
+/* Append the names of the features that steps read or move beside the main one, or only count them
+ * (`names` NULL); false: it may be any feature. */
 static bool list_reads(const presto_plan *plan, const char **names, size_t *count_io) {
     for (size_t i = 0; plan != NULL && i < presto_plan_step_count(plan); i++) {
-        const char *name = presto_plan_step_reads(plan, i);
         if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FEATURES) != 0)
             return false;
-        if (name != NULL)
-            names[(*count_io)++] = name;
+        size_t k = 0;
+        const char *reads = presto_plan_step_reads(plan, i);
+        for (const char *name = reads != NULL ? reads : presto_plan_step_also(plan, i, k++);
+             name != NULL; name = presto_plan_step_also(plan, i, k++)) {
+            if (name[0] != '\0' && name[strlen(name) - 1] == '*')
+                return false;
+            if (names != NULL)
+                names[*count_io] = name;
+            (*count_io)++;
+        }
     }
     return true;
 }
@@ -25,7 +32,9 @@ static bool list_reads(const presto_plan *plan, const char **names, size_t *coun
 static presto_status select_parsed(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
     const char *main = loader->source->main_feature;
-    size_t count = options->feature_count, most = count + 1 + loader->step_count;
+    size_t count = options->feature_count, most = count + 1;
+    (void)list_reads(loader->cache_plan, NULL, &most);
+    (void)list_reads(loader->plan, NULL, &most);
     const char **names = calloc(most, sizeof *names);
     if (names == NULL)
         return presto_fail_memory(err, most * sizeof *names);

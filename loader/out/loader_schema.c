@@ -82,6 +82,10 @@ static void describe(const presto_stream *stream, const presto_loader_options *o
     for (size_t i = 0; i < count; i++) {
         bool is_output = output != NULL && main != NULL && strcmp(specs[i].name, main) == 0;
         presto_tensor_spec row = is_output ? *output : specs[i].spec;
+        if (!is_output && stream->cache_plan != NULL)
+            presto_plan_feature(stream->cache_plan, specs[i].name, &row);
+        if (!is_output && stream->plan != NULL)
+            presto_plan_feature(stream->plan, specs[i].name, &row);
         const presto_pad *pad = find_pad(options, specs[i].name);
         if (pad != NULL)
             apply_pad(pad, &row);

@@ -88,12 +88,18 @@ static bool is_wanted(const presto_loader_options *options, const char *name) {
 static presto_status add_declared(presto__rules *rules, const presto_source *source,
                                   const presto_plan *plan, const presto_loader_options *options,
                                   presto_error *err) {
+    const presto_plan *cached = options->cache.plan;
     bool is_whole = plan == NULL || presto_plan_step_count(plan) == 0; /* steps may take some out */
     for (size_t i = 0; i < source->feature_count; i++) {
         const presto_feature_spec *feature = &source->features[i];
         bool is_main = plan != NULL && rules->main_feature != NULL &&
                        strcmp(feature->name, rules->main_feature) == 0;
-        if (is_main || !has_unknown_dims(&feature->spec))
+        presto_tensor_spec spec = feature->spec;
+        if (cached != NULL && cached != plan)
+            presto_plan_feature(cached, feature->name, &spec);
+        if (plan != NULL)
+            presto_plan_feature(plan, feature->name, &spec);
+        if (is_main || !has_unknown_dims(&spec))
             continue;
         presto__rule *rule;
         PRESTO_TRY(add(rules, feature->name, &rule, err));

@@ -167,9 +167,14 @@ static PyObject *get_features(PyObject *self, void *unused) {
     size_t count;
     const presto_feature_spec *features = presto_source_features(source_of(self), &count);
     PyObject *out = PyList_New((Py_ssize_t)count);
+    const presto_stream *opened = &((native_stream *)self)->opened;
     for (size_t i = 0; out != NULL && i < count; i++) {
-        PyObject *item =
-            Py_BuildValue("(NN)", native_text(features[i].name), native_spec(&features[i].spec));
+        presto_tensor_spec spec = features[i].spec;
+        if (opened->cache_plan != NULL)
+            presto_plan_feature(opened->cache_plan, features[i].name, &spec);
+        if (opened->plan != NULL)
+            presto_plan_feature(opened->plan, features[i].name, &spec);
+        PyObject *item = Py_BuildValue("(NN)", native_text(features[i].name), native_spec(&spec));
         if (item == NULL || PyList_SetItem(out, (Py_ssize_t)i, item) < 0)
             Py_CLEAR(out);
     }

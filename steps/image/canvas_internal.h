@@ -4,6 +4,7 @@
 #ifndef PRESTO_STEPS_CANVAS_INTERNAL_H
 #define PRESTO_STEPS_CANVAS_INTERNAL_H
 
+#include "../geometry_internal.h"
 #include "../steps_internal.h"
 
 typedef struct presto__canvas {

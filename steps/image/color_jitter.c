@@ -125,7 +125,7 @@ const presto_step_type presto__step_color_jitter = {
     .name = "color-jitter",
     .summary = "Brightness, contrast, saturation and hue changed at random and in random order, as "
                "torchvision's ColorJitter; uint8, or float32 from 0 to 1.",
-    .flags = PRESTO_STEP_RANDOM,
+    .flags = PRESTO_STEP_RANDOM | PRESTO_STEP_HWC,
     .options = options,
     .option_count = PRESTO__COLOR_CHANGES,
     .create = create,

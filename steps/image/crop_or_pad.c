@@ -4,7 +4,13 @@
 
 #include "canvas_internal.h"
 
-enum { OPTION_HEIGHT, OPTION_WIDTH, OPTION_FILL, OPTION_COUNT };
+enum {
+    OPTION_HEIGHT,
+    OPTION_WIDTH,
+    OPTION_FILL,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
+};
 
 static const presto_option_type options[] = {
     [OPTION_HEIGHT] = {.name = "height",
@@ -27,6 +33,7 @@ static const presto_option_type options[] = {
                      .minimum = -1e30,
                      .maximum = 1e30,
                      .help = "value of what is added around a smaller image"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
@@ -71,6 +78,7 @@ const presto_step_type presto__step_crop_or_pad = {
     .name = "crop-or-pad",
     .summary = "A fixed size without scaling: the middle of a larger image, a border around a "
                "smaller one, as tf.image.resize_with_crop_or_pad.",
+    .flags = PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

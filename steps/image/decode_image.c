@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../base/content_internal.h"
+#include "../geometry_internal.h"
 #include "jpeg_internal.h"
 #include "orientation_internal.h"
 #include "png_internal.h"
@@ -19,12 +20,18 @@ enum {
     OPTION_LEAST_PIXELS,
     OPTION_DCT,
     OPTION_MAX_BYTES,
-    OPTION_COUNT
+    OPTION_ALSO_CHANNELS,
+    OPTION_ALSO_BITS,
+    OPTION_ALSO_ORIENT,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
 };
 
 static const char *const orients[] = {"stored", "exif", NULL};
 static const char *const scales[] = {"full", "auto", NULL};
 static const char *const dcts[] = {"fast", "accurate", NULL};
+static const char *const bits[] = {"8", "16", NULL};
+static const char *const also_orients[] = {"image", "stored", NULL};
 enum { ORIENT_EXIF = 1, SCALE_AUTO = 1, DCT_ACCURATE = 1 };
 
 static const presto_option_type options[] = {
@@ -79,6 +86,23 @@ static const presto_option_type options[] = {
                           .maximum = 4294967296.0,
                           .help = "images that would be larger when decoded are errors; while it "
                                   "is decoded, a progressive JPEG takes three times its size"},
+    [OPTION_ALSO_CHANNELS] = {.name = "also-channels",
+                              .kind = PRESTO_OPTION_INT,
+                              .maximum = 4,
+                              .help = "of the encoded pictures that 'also' names: 1 takes masks "
+                                      "with one value a pixel as they are, grey or a position in "
+                                      "a palette; 3, 4 and 0 are as for channels. Not set: 1"},
+    [OPTION_ALSO_BITS] = {.name = "also-bits",
+                          .kind = PRESTO_OPTION_CHOICE,
+                          .choices = bits,
+                          .help = "16 gives the masks of one channel as uint16, with all bits of "
+                                  "16-bit PNGs. Not set: 8, which refuses those"},
+    [OPTION_ALSO_ORIENT] = {.name = "also-orient",
+                            .kind = PRESTO_OPTION_CHOICE,
+                            .choices = also_orients,
+                            .help = "with orient: exif, masks of the stored photo turn as the "
+                                    "photo does (image), or stay (stored). Not set: image"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct decode_state {
@@ -103,6 +127,15 @@ static presto_status create(const presto_option *values, void **state_out, prest
     if (values[OPTION_CHANNELS].integer == 2)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "option 'channels' is 2, must be 0, 1, 3 or 4");
+    if (values[OPTION_ALSO_CHANNELS].is_set && values[OPTION_ALSO_CHANNELS].integer == 2)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "option 'also-channels' is 2, must be 0, 1, 3 or 4");
+    if (!values[OPTION_FOLLOW + PRESTO__FOLLOW_ALSO].is_set &&
+        (values[OPTION_ALSO_CHANNELS].is_set || values[OPTION_ALSO_BITS].is_set ||
+         values[OPTION_ALSO_ORIENT].is_set))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'also-channels', 'also-bits' and 'also-orient' belong to 'also', which "
+                           "is not set");
     bool scales_down = values[OPTION_SCALE].choice == SCALE_AUTO;
     if (!scales_down && (values[OPTION_LEAST_SIDE].is_set || values[OPTION_LEAST_PIXELS].is_set))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -289,6 +322,12 @@ static presto_status measure(const void *state, presto_step_context *context,
     PRESTO_TRY(infer(state, &in->spec, &unused, err));
     PRESTO_TRY(open_image(state, context, in->strings[0], err));
     *out_out = presto__turn_spec(&worker->turn, &worker->spec);
+    presto__geometry moved = presto__geometry_of(&worker->spec);
+    moved.turn = worker->turn;
+    moved.window = (presto_window){0, 0, out_out->dims[0], out_out->dims[1]};
+    moved.height = out_out->dims[0];
+    moved.width = out_out->dims[1];
+    presto__step_moved(context, &moved);
     return PRESTO_OK;
 }
 
@@ -310,6 +349,112 @@ static presto_status run_window(const void *state, presto_step_context *context,
     return read_image(presto_step_worker(context), context, &wanted, out_io, err);
 }
 
+/* ---- pictures beside the image ---- */
+
+static presto_status decode_plain(decode_worker *worker, presto_step_context *context,
+                                  presto_tensor *out_out, presto_error *err) {
+    presto_window whole = {0, 0, worker->spec.dims[0], worker->spec.dims[1]};
+    presto_part part = {0};
+    PRESTO_TRY(read_stored(worker, context, &whole, &part, err));
+    *out_out = part.tensor;
+    return PRESTO_OK;
+}
+
+/* A PNG whose values are classes, not brightness: they are not scaled. */
+static presto_status decode_values(decode_worker *worker, bool is_wide,
+                                   presto_step_context *context, presto_tensor *out_out,
+                                   presto_error *err) {
+    presto_tensor_spec spec = worker->spec;
+    size_t bytes, packed = presto__png_values_bytes(&worker->png);
+    void *data, *scratch;
+    spec.dtype = is_wide ? PRESTO_UINT16 : PRESTO_UINT8;
+    spec.dims[2] = 1;
+    PRESTO_TRY(presto_spec_bytes(&spec, &bytes, err));
+    PRESTO_TRY(take_scratch(context, bytes > 0 ? bytes : 1, &data, err));
+    PRESTO_TRY(take_scratch(context, packed > 0 ? packed : 1, &scratch, err));
+    worker->open = FORMAT_NONE;
+    PRESTO_TRY(presto__png_read_values(&worker->png, is_wide, data, scratch, err));
+    out_out->spec = spec;
+    out_out->data = data;
+    return PRESTO_OK;
+}
+
+static presto_status widen(presto_step_context *context, presto_tensor *io, presto_error *err) {
+    size_t count = (size_t)presto_spec_elements(&io->spec);
+    const uint8_t *narrow = io->data;
+    void *wide;
+    PRESTO_TRY(take_scratch(context, count > 0 ? count * 2 : 1, &wide, err));
+    for (size_t i = 0; i < count; i++) {
+        uint16_t value = narrow[i];
+        memcpy((uint8_t *)wide + 2 * i, &value, 2);
+    }
+    io->spec.dtype = PRESTO_UINT16;
+    io->data = wide;
+    return PRESTO_OK;
+}
+
+/* One value a pixel. */
+static presto_status decode_mask(const presto__follow *follow, decode_worker *worker,
+                                 presto_step_context *context, presto_span bytes,
+                                 presto_tensor *out_out, presto_error *err) {
+    bool is_png = worker->open == FORMAT_PNG;
+    presto__png_kind kind = presto__png_kind_of(bytes);
+    if (is_png ? !kind.is_palette && !kind.is_grey : worker->spec.dims[2] != 1)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "has colours, not one value a pixel: say also-channels: 3");
+    if (is_png && kind.bits == 16 && !follow->also_wide)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "has 16 bits a pixel: say also-bits: 16");
+    if (is_png && (kind.is_palette || kind.bits == 16))
+        return decode_values(worker, follow->also_wide, context, out_out, err);
+    PRESTO_TRY(decode_plain(worker, context, out_out, err));
+    return follow->also_wide ? widen(context, out_out, err) : PRESTO_OK;
+}
+
+presto_status presto__decode_also(const void *state, const presto__moving *moving,
+                                  const presto_tensor *in, presto_tensor *out_out,
+                                  presto_error *err) {
+    const presto__geometry *g = moving->geometry;
+    const presto__follow *follow = moving->follow;
+    decode_worker *worker = presto_step_worker(moving->context);
+    decode_state decode = {.channels = (int)follow->also_channels,
+                           .max_bytes = ((const decode_state *)state)->max_bytes};
+    presto_tensor picture;
+    if (in->spec.dtype != PRESTO_STRING || presto_spec_elements(&in->spec) != 1)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "is no encoded picture: leave it out here, and name it in 'also' of the "
+                           "steps behind");
+    if (decode.channels == 1) /* as stored: colours are found out */
+        decode.channels = presto__png_probe(in->strings[0]) ? 1 : 0;
+    PRESTO_TRY(open_image(&decode, moving->context, in->strings[0], err));
+    /* Its memory is never the row of the batch: the plan sees to it. */
+    presto_status status =
+        follow->also_channels == 1
+            ? decode_mask(follow, worker, moving->context, in->strings[0], &picture, err)
+            : decode_plain(worker, moving->context, &picture, err);
+    presto__jpeg_close(worker->jpeg);
+    presto__png_close(&worker->png);
+    worker->open = FORMAT_NONE;
+    if (status < 0)
+        return status;
+    bool is_stored = picture.spec.dims[0] == g->in_height && picture.spec.dims[1] == g->in_width;
+    bool is_upright = picture.spec.dims[0] == g->height && picture.spec.dims[1] == g->width;
+    if (!is_stored && !is_upright)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "has %jd x %jd pixels, but the image has %jd x %jd (height x width)",
+                           (intmax_t)picture.spec.dims[0], (intmax_t)picture.spec.dims[1],
+                           (intmax_t)g->height, (intmax_t)g->width);
+    *out_out = picture;
+    if (presto__turn_is_none(&g->turn) || !follow->also_turns || !is_stored) {
+        if (is_upright)
+            return PRESTO_OK;
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "is not upright as the image: leave out also-orient: stored");
+    }
+    const presto__also also = {.method = PRESTO__ALSO_NEAREST};
+    return presto__move_picture(moving, &also, &picture, out_out, err);
+}
+
 static const presto_step_windows windows = {.measure = measure, .run_window = run_window};
 
 const presto_step_type presto__step_decode_image = {
@@ -322,6 +467,7 @@ const presto_step_type presto__step_decode_image = {
 #if !PRESTO_HAVE_JPEG && !PRESTO_HAVE_SPNG
     .unsupported = "built without libjpeg-turbo and libspng",
 #endif
+    .flags = PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

@@ -86,6 +86,7 @@ const presto_step_type presto__step_greyscale = {
     .name = "greyscale",
     .summary =
         "RGB to one channel of grey (0.2989 R + 0.587 G + 0.114 B), as tf.image.rgb_to_grayscale.",
+    .flags = PRESTO_STEP_HWC,
     .infer = infer,
     .open_worker = open_worker,
     .run = run,

@@ -2,9 +2,10 @@
 /* horizontal-flip: left becomes right, with a probability. It moves pixels, whatever they are. */
 #include <stdlib.h>
 
+#include "../geometry_internal.h"
 #include "../steps_internal.h"
 
-enum { OPTION_PROBABILITY, OPTION_COUNT };
+enum { OPTION_PROBABILITY, OPTION_FOLLOW, OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT };
 
 static const presto_option_type options[] = {
     [OPTION_PROBABILITY] = {.name = "probability",
@@ -13,6 +14,7 @@ static const presto_option_type options[] = {
                             .minimum = 0,
                             .maximum = 1,
                             .help = "how often an image is flipped"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct flip_state {
@@ -79,6 +81,9 @@ static presto_status run(const void *state, presto_step_context *context, const 
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     flip(in->data, data, &spec);
+    presto__geometry moved = presto__geometry_of(&spec);
+    moved.turn.flips_x = true;
+    presto__step_moved(context, &moved);
     out_out->spec = spec;
     out_out->data = data;
     return PRESTO_OK;
@@ -88,7 +93,7 @@ const presto_step_type presto__step_horizontal_flip = {
     .abi = PRESTO_STEP_ABI,
     .name = "horizontal-flip",
     .summary = "Left becomes right, with a probability.",
-    .flags = PRESTO_STEP_RANDOM,
+    .flags = PRESTO_STEP_RANDOM | PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

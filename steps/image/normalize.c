@@ -147,6 +147,7 @@ const presto_step_type presto__step_normalize = {
     .abi = PRESTO_STEP_ABI,
     .name = "normalize",
     .summary = "(x - mean) / std by channel as float32; uint8 is divided by 255 first.",
+    .flags = PRESTO_STEP_HWC,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

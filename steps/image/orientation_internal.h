@@ -3,6 +3,7 @@
 #ifndef PRESTO_STEPS_ORIENTATION_INTERNAL_H
 #define PRESTO_STEPS_ORIENTATION_INTERNAL_H
 
+#include "../geometry_internal.h"
 #include "../steps_internal.h"
 
 /**
@@ -11,15 +12,6 @@
  * damaged EXIF are common, and their pixels are whole. Linear in the bytes before the pixels.
  */
 int presto__exif_orientation(presto_span image);
-
-/**
- * How an upright pixel is found in the stored image: rows and columns are exchanged first, if
- * is_transposed; then each counts from the stored image's other end, if it is flipped.
- */
-typedef struct presto__turn {
-    bool is_transposed;
-    bool flips_y, flips_x; /* of the stored image */
-} presto__turn;
 
 presto__turn presto__turn_of(int orientation);
 bool presto__turn_is_none(const presto__turn *turn);

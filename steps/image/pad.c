@@ -4,7 +4,15 @@
 
 #include "canvas_internal.h"
 
-enum { OPTION_TOP, OPTION_BOTTOM, OPTION_LEFT, OPTION_RIGHT, OPTION_FILL, OPTION_COUNT };
+enum {
+    OPTION_TOP,
+    OPTION_BOTTOM,
+    OPTION_LEFT,
+    OPTION_RIGHT,
+    OPTION_FILL,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
+};
 
 #define BORDER(side, text)                                                                         \
     {                                                                                              \
@@ -23,6 +31,7 @@ static const presto_option_type options[] = {
                      .minimum = -1e30,
                      .maximum = 1e30,
                      .help = "value of the border"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct pad_state {
@@ -75,6 +84,7 @@ const presto_step_type presto__step_pad = {
     .abi = PRESTO_STEP_ABI,
     .name = "pad",
     .summary = "A border of one value around the image.",
+    .flags = PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

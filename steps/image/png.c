@@ -13,6 +13,14 @@ bool presto__png_probe(presto_span in) {
     return in.bytes >= sizeof signature && memcmp(in.data, signature, sizeof signature) == 0;
 }
 
+/* From the header: width and height of 4 bytes at byte 16, then bits and colour type. */
+presto__png_kind presto__png_kind_of(presto_span in) {
+    if (in.bytes < 26)
+        return (presto__png_kind){.bits = 8};
+    return (presto__png_kind){
+        .is_palette = in.data[25] == 3, .is_grey = in.data[25] == 0, .bits = in.data[24]};
+}
+
 #if PRESTO_HAVE_SPNG
 #include <spng.h>
 
@@ -195,7 +203,61 @@ presto_status presto__png_read(presto__png *png, uint8_t *out, uint8_t *scratch,
     return PRESTO_OK;
 }
 
+size_t presto__png_values_bytes(presto__png *png) {
+    size_t bytes = 0;
+    int code = spng_decoded_image_size(png->context, SPNG_FMT_PNG, &bytes);
+    return code == SPNG_OK ? bytes : 0;
+}
+
+/* Values of fewer than 8 bits stand side by side in a byte, the first one highest; each row begins
+ * a byte. */
+static void unpack(const uint8_t *in, size_t row_bytes, int bits, const presto_tensor_spec *spec,
+                   uint8_t *out) {
+    size_t width = (size_t)spec->dims[1], per_byte = 8 / (size_t)bits;
+    unsigned mask = (1u << bits) - 1;
+    for (int64_t y = 0; y < spec->dims[0]; y++, in += row_bytes, out += width)
+        for (size_t x = 0; x < width; x++)
+            out[x] = (uint8_t)((unsigned)in[x / per_byte] >>
+                                   (8 - (unsigned)bits * (unsigned)(x % per_byte + 1)) &
+                               mask);
+}
+
+presto_status presto__png_read_values(presto__png *png, bool is_wide, void *out, uint8_t *scratch,
+                                      presto_error *err) {
+    const presto_tensor_spec spec = png->spec;
+    const int bits = presto__png_kind_of(png->in).bits;
+    size_t pixels = pixel_count(png), bytes = presto__png_values_bytes(png);
+    int code = spng_decode_image(png->context, scratch, bytes, SPNG_FMT_PNG, 0);
+    if (code == SPNG_OK)
+        code = spng_decode_chunks(png->context);
+    presto__png_close(png);
+    if (code != SPNG_OK)
+        return fail_spng(code, err);
+    if (bits == 16) {
+        memcpy(out, scratch, pixels * 2);
+        return PRESTO_OK;
+    }
+    uint8_t *narrow = is_wide ? (uint8_t *)out + pixels : out; /* widened from the front */
+    unpack(scratch, spec.dims[0] == 0 ? 0 : bytes / (size_t)spec.dims[0], bits, &spec, narrow);
+    for (size_t i = 0; is_wide && i < pixels; i++) {
+        uint16_t value = narrow[i];
+        memcpy((uint8_t *)out + 2 * i, &value, 2);
+    }
+    return PRESTO_OK;
+}
+
 #else
+
+size_t presto__png_values_bytes(presto__png *png) {
+    (void)png;
+    return 0;
+}
+
+presto_status presto__png_read_values(presto__png *png, bool is_wide, void *out, uint8_t *scratch,
+                                      presto_error *err) {
+    (void)png, (void)is_wide, (void)out, (void)scratch;
+    return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "PNG");
+}
 
 presto_status presto__png_open(presto__png *png, const presto__encoded_image *image,
                                presto_tensor_spec *spec_out, presto_error *err) {

@@ -32,4 +32,21 @@ presto_status presto__png_read(presto__png *png, uint8_t *out, uint8_t *scratch,
 
 void presto__png_close(presto__png *png);
 
+/** What a PNG stores of a pixel. */
+typedef struct presto__png_kind {
+    bool is_palette, is_grey; /* neither: colours, or grey with alpha */
+    int bits;                 /* of a value */
+} presto__png_kind;
+presto__png_kind presto__png_kind_of(presto_span in);
+
+/** Bytes of scratch memory that presto__png_read_values needs. 0: it is damaged. */
+size_t presto__png_values_bytes(presto__png *png);
+
+/**
+ * The values of an open PNG that has one a pixel: positions in its palette, or grey of 16 bits. As
+ * uint16 if `is_wide`, else as uint8, which its bits fit. Closes it.
+ */
+presto_status presto__png_read_values(presto__png *png, bool is_wide, void *out, uint8_t *scratch,
+                                      presto_error *err);
+
 #endif

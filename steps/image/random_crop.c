@@ -5,9 +5,15 @@
  */
 #include <stdlib.h>
 
+#include "../geometry_internal.h"
 #include "../steps_internal.h"
 
-enum { OPTION_HEIGHT, OPTION_WIDTH, OPTION_COUNT };
+enum {
+    OPTION_HEIGHT,
+    OPTION_WIDTH,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
+};
 
 static const presto_option_type options[] = {
     [OPTION_HEIGHT] = {.name = "height",
@@ -24,6 +30,7 @@ static const presto_option_type options[] = {
                       .maximum = 65535,
                       .unit = "pixels",
                       .help = "columns that are kept"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct crop_state {
@@ -67,6 +74,12 @@ static presto_status select_window(const void *state, presto_step_context *conte
     presto_window window = {.height = spec.dims[0], .width = spec.dims[1]};
     window.y = (int64_t)presto_rng_below(rng, (uint64_t)(in->dims[0] - window.height) + 1);
     window.x = (int64_t)presto_rng_below(rng, (uint64_t)(in->dims[1] - window.width) + 1);
+    presto__geometry moved = presto__geometry_of(in);
+    moved.window = window;
+    moved.height = window.height;
+    moved.width = window.width;
+    moved.cuts = true;
+    presto__step_moved(context, &moved);
     *window_out = window;
     return PRESTO_OK;
 }
@@ -91,7 +104,7 @@ const presto_step_type presto__step_random_crop = {
     .abi = PRESTO_STEP_ABI,
     .name = "random-crop",
     .summary = "A window of fixed size at a random place of the image.",
-    .flags = PRESTO_STEP_RANDOM,
+    .flags = PRESTO_STEP_RANDOM | PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

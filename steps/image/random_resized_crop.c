@@ -8,9 +8,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../geometry_internal.h"
 #include "antialias_internal.h"
 
-enum { OPTION_SIZE, OPTION_HEIGHT, OPTION_WIDTH, OPTION_SCALE, OPTION_RATIO, OPTION_COUNT };
+enum {
+    OPTION_SIZE,
+    OPTION_HEIGHT,
+    OPTION_WIDTH,
+    OPTION_SCALE,
+    OPTION_RATIO,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
+};
 
 #define MAX_SIDE 65535
 #define MAX_TRIES 10
@@ -48,6 +57,7 @@ static const presto_option_type options[] = {
                       .maximum = 1e3,
                       .help = "the least and the largest width of the window, divided by its "
                               "height"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct range {
@@ -183,6 +193,12 @@ static presto_status select_window(const void *state, presto_step_context *conte
     presto_tensor_spec unused;
     PRESTO_TRY(infer(state, in, &unused, err));
     worker->window = draw_window(state, presto_step_rng(context), in->dims[0], in->dims[1]);
+    presto__geometry moved = presto__geometry_of(in);
+    moved.window = worker->window;
+    moved.height = ((const crop_state *)state)->height;
+    moved.width = ((const crop_state *)state)->width;
+    moved.cuts = true;
+    presto__step_moved(context, &moved);
     *window_out = worker->window;
     return PRESTO_OK;
 }
@@ -222,7 +238,7 @@ const presto_step_type presto__step_random_resized_crop = {
     .name = "random-resized-crop",
     .summary = "A window of random area, shape and place, resized (bilinear, with antialias), as "
                "torchvision's RandomResizedCrop: uint8 gives Pillow's bytes, float32 PyTorch's.",
-    .flags = PRESTO_STEP_RANDOM,
+    .flags = PRESTO_STEP_RANDOM | PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

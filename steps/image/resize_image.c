@@ -7,9 +7,17 @@
  */
 #include <stdlib.h>
 
+#include "../geometry_internal.h"
 #include "resize_internal.h"
 
-enum { OPTION_MIN_SIDE, OPTION_HEIGHT, OPTION_WIDTH, OPTION_METHOD, OPTION_COUNT };
+enum {
+    OPTION_MIN_SIDE,
+    OPTION_HEIGHT,
+    OPTION_WIDTH,
+    OPTION_METHOD,
+    OPTION_FOLLOW,
+    OPTION_COUNT = OPTION_FOLLOW + PRESTO__FOLLOW_COUNT
+};
 
 #define MAX_SIDE 65535
 
@@ -39,6 +47,7 @@ static const presto_option_type options[] = {
                        .default_text = "bilinear",
                        .choices = methods,
                        .help = "how pixels are interpolated; half-pixel centers, no antialias"},
+    [OPTION_FOLLOW] = PRESTO__FOLLOW_OPTIONS,
 };
 
 typedef struct resize_state {
@@ -130,6 +139,10 @@ static presto_status run_window(const void *state, presto_step_context *context,
     presto_tensor_spec spec = presto__window_spec(&whole, wanted);
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
+    presto__geometry moved = presto__geometry_of(&in->whole);
+    moved.height = whole.dims[0];
+    moved.width = whole.dims[1];
+    presto__step_moved(context, &moved);
     if (whole.dims[0] == in->whole.dims[0] && whole.dims[1] == in->whole.dims[1])
         presto__window_copy(in, wanted, data);
     else
@@ -157,6 +170,7 @@ const presto_step_type presto__step_resize_image = {
     .name = "resize-image",
     .summary = "A new size, bilinear, the pixels of tf.image.resize; uint8 stays uint8 "
                "(truncated), float32 stays float32.",
+    .flags = PRESTO_STEP_HWC | PRESTO_STEP_MOVES,
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,

@@ -100,12 +100,33 @@ bool presto__step_reduces(const presto__pipeline_step *step) {
            (number_of(step, "least-side") > 0 || number_of(step, "least-pixels") > 0);
 }
 
+/* Masks, and coordinates in pixels, are those of the photo in full size. */
+static const presto__pipeline_step *bound_to_size(const presto_pipeline *pipeline) {
+    for (size_t i = 0; i < pipeline->step_count; i++) {
+        const presto__follow *follow = pipeline->steps[i].follow;
+        if (follow != NULL && (follow->also_count > 0 ||
+                               (follow->boxes.given != NULL && !follow->boxes_are_normalized) ||
+                               (follow->points.given != NULL && !follow->points_are_normalized)))
+            return &pipeline->steps[i];
+    }
+    return NULL;
+}
+
 presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err) {
     for (size_t i = 0; i < pipeline->step_count; i++) {
         presto__pipeline_step *step = &pipeline->steps[i];
         if (step->type != &presto__step_decode_image || step->reads != NULL ||
             step->writes != NULL || strcmp(option_of(step, "scale")->text, "auto") != 0)
             continue;
+        const presto__pipeline_step *bound = bound_to_size(pipeline);
+        if (bound != NULL && presto__step_reduces(step))
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "line %zu: step decode-image: 'least-side' and 'least-pixels' make "
+                               "photos smaller, but the masks, boxes or points of step %s (line "
+                               "%zu) are those of the full size",
+                               step->line, bound->type->name, bound->line);
+        if (bound != NULL)
+            continue; /* auto: in full */
         const presto__least least = needed_from(pipeline, i + 1);
         PRESTO_TRY(set_least(pipeline, step, &least, err));
     }

@@ -84,7 +84,32 @@ static presto_status put_step(presto_buffer *out, const presto_step_type *step, 
         PRESTO_TRY(put(out, err, step->unsupported));
         PRESTO_TRY(put(out, err, ".\n"));
     }
-    return put_options(out, step->options, step->option_count, err);
+    bool moves = (step->flags & PRESTO_STEP_MOVES) != 0;
+    PRESTO_TRY(put_options(out, step->options,
+                           step->option_count - (moves ? PRESTO__FOLLOW_COUNT : 0), err));
+    if (!moves)
+        return PRESTO_OK;
+    return put(out, err,
+               "\nAlso takes `also`, `boxes`, `keypoints` and the options that go with them: see "
+               "Masks, boxes and\nkeypoints, below.\n");
+}
+
+static presto_status put_follow(presto_buffer *out, presto_error *err) {
+    static const presto_option_type options[] = {PRESTO__FOLLOW_OPTIONS};
+    PRESTO_TRY(put(out, err,
+                   "\n## Masks, boxes and keypoints\n\n"
+                   "Other features can move as the image of a step does, with the same draw. These "
+                   "are options of\n"));
+    const char *before = "";
+    for (size_t i = 0; presto_step_at(i) != NULL; i++) {
+        if ((presto_step_at(i)->flags & PRESTO_STEP_MOVES) == 0)
+            continue;
+        PRESTO_TRY(put(out, err, before));
+        PRESTO_TRY(put(out, err, presto_step_at(i)->name));
+        before = ", ";
+    }
+    PRESTO_TRY(put(out, err, ".\n"));
+    return put_options(out, options, PRESTO__FOLLOW_COUNT, err);
 }
 
 presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
@@ -111,5 +136,5 @@ presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
                    "without them the\nmain one.\n"));
     for (size_t i = 0; presto_step_at(i) != NULL; i++)
         PRESTO_TRY(put_step(text_out, presto_step_at(i), err));
-    return PRESTO_OK;
+    return put_follow(text_out, err);
 }

@@ -230,6 +230,64 @@ static presto_status parse_keys(parse_state *p, const presto__yaml_node *node, c
     return yields == NULL ? PRESTO_OK : parse_yields(p, yields, step);
 }
 
+static bool same_name(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* The last to-layout that the feature `name` (NULL: the main one) has gone through before step i;
+ * NULL: there is none. */
+static const presto__pipeline_step *layout_before(const presto_pipeline *pipeline, size_t i,
+                                                  const char *name) {
+    while (i-- > 0) {
+        const presto__pipeline_step *step = &pipeline->steps[i];
+        const char *target = step->writes != NULL ? step->writes : step->reads;
+        if (!same_name(target, name))
+            continue;
+        if (step->type == &presto__step_to_layout)
+            return step;
+        name = step->reads;
+    }
+    return NULL;
+}
+
+/* Steps that take rows and columns for granted would work on the wrong axes after `chw`. */
+static presto_status check_layout(parse_state *p, size_t i) {
+    const presto__pipeline_step *step = &p->pipeline->steps[i];
+    const presto__pipeline_step *before = layout_before(p->pipeline, i, step->reads);
+    const presto_option *layout = NULL;
+    if ((step->flags & PRESTO_STEP_HWC) == 0 || before == NULL)
+        return PRESTO_OK;
+    layout = &before->options[0]; /* its only option */
+    if (strcmp(layout->text, "chw") != 0)
+        return PRESTO_OK;
+    return presto_fail(p->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                       "works on [height, width, channels], but to-layout of line %zu has made it "
+                       "[channels, height, width]: put to-layout behind this step",
+                       before->line);
+}
+
+/* Boxes keep their format from step to step. Those whose units are not given are looked at once. */
+static presto_status check_follow(parse_state *p, size_t i) {
+    const presto_pipeline *pipeline = p->pipeline;
+    const presto__follow *follow = pipeline->steps[i].follow;
+    if (follow == NULL || follow->boxes.given == NULL)
+        return PRESTO_OK;
+    for (size_t k = 0; k < i; k++) {
+        const presto__follow *before = pipeline->steps[k].follow;
+        if (before == NULL || !same_name(before->boxes.given, follow->boxes.given))
+            continue;
+        ((presto__follow *)(uintptr_t)follow)->checks_boxes = false;
+        if (before->box_format != follow->box_format ||
+            before->boxes_are_normalized != follow->boxes_are_normalized)
+            return presto_fail(p->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                               "has another 'box-format' or 'box-units' for '%s' than step %s of "
+                               "line %zu",
+                               follow->boxes.given, pipeline->steps[k].type->name,
+                               pipeline->steps[k].line);
+    }
+    return PRESTO_OK;
+}
+
 /* Parses, creates and checks one step. *spec, of the main feature, is the step's input before
  * and its output after. */
 static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
@@ -251,6 +309,15 @@ static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
     step->flags =
         step->state != NULL && type->flags_of != NULL ? type->flags_of(step->state) : type->flags;
     pipeline->step_count++; /* from here on presto_pipeline_free destroys the state */
+    if ((step->flags & PRESTO_STEP_MOVES) != 0)
+        status = presto__follow_parse(type, step->options, &pipeline->arena, &step->follow, p->err);
+    if (status >= 0)
+        status = check_layout(p, pipeline->step_count - 1);
+    if (status >= 0)
+        status = check_follow(p, pipeline->step_count - 1);
+    if (status < 0)
+        return status == PRESTO_ERR_MEMORY ? status
+                                           : prefix_line(p, node->line, owner, PRESTO_ERR_SYNTAX);
     presto_tensor_spec in = step->reads == NULL ? *spec : presto__spec_unknown();
     presto_tensor_spec out = presto__spec_unknown();
     if (type->unsupported == NULL)

@@ -13,6 +13,7 @@
 
 #include <presto/pipeline.h>
 
+#include "../geometry_internal.h"
 #include "../steps_internal.h"
 
 /* ---- YAML text as a small tree that remembers its lines ---- */
@@ -151,8 +152,9 @@ typedef struct presto__pipeline_step {
     const char *reads;  /* the feature that it reads; NULL: the main one */
     const char *writes; /* and the feature that it writes; NULL: the one it reads */
     const presto_option *options;
-    void *state;    /* of create(); NULL also where the build lacks the step */
-    unsigned flags; /* with these options */
+    void *state;                  /* of create(); NULL also where the build lacks the step */
+    unsigned flags;               /* with these options */
+    const presto__follow *follow; /* what moves with its image; NULL: nothing */
     size_t line;
     const presto__yaml_node *raw; /* of a plugin's step that is not loaded: its text; else NULL */
 } presto__pipeline_step;

@@ -78,6 +78,8 @@ static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t
             status = load_model(plan, i, &out, err);
         if (status < 0)
             return fail_step(plan, i, status, err);
+        plan->inputs[i] = in;
+        plan->outputs[i] = out;
         if (step->reads == NULL && step->writes == NULL)
             plan->output = out;
         plan->flags |= step->flags;
@@ -90,9 +92,12 @@ static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t
 static presto_status allocate(presto_plan *plan, presto_error *err) {
     size_t count = plan->step_count + 1;
     plan->stages = calloc(count, sizeof *plan->stages);
+    plan->inputs = calloc(count, sizeof *plan->inputs);
+    plan->outputs = calloc(count, sizeof *plan->outputs);
     plan->models = calloc(count, sizeof *plan->models);
     plan->turns = calloc(count, sizeof(pthread_mutex_t));
-    if (plan->stages == NULL || plan->models == NULL || plan->turns == NULL)
+    if (plan->stages == NULL || plan->inputs == NULL || plan->outputs == NULL ||
+        plan->models == NULL || plan->turns == NULL)
         return presto_fail_memory(err, count * sizeof(pthread_mutex_t));
     for (; plan->turn_count < plan->step_count; plan->turn_count++) {
         int failed = pthread_mutex_init(&plan->turns[plan->turn_count], NULL);
@@ -113,6 +118,11 @@ static presto_status plan_steps(presto_plan *plan, const presto_plan_options *op
     presto_status status = infer_steps(plan, &lines, line_ends, err);
     if (status >= 0) {
         presto__plan_group(plan, options->no_fusion);
+        if (plan->stage_count > 0) {
+            const presto__stage *last = &plan->stages[plan->stage_count - 1];
+            for (size_t i = last->first; i < last->first + last->count; i++)
+                plan->last_is_followed |= presto__plan_step(plan, i)->follow != NULL;
+        }
         status = presto__plan_explain(plan, options->in, &lines, line_ends, err);
     }
     presto_buffer_done(&lines);
@@ -166,6 +176,8 @@ void presto_plan_free(presto_plan *plan) {
     free(plan->models);
     free(plan->turns);
     free(plan->stages);
+    free(plan->inputs);
+    free(plan->outputs);
     free(plan->explain);
     free(plan);
 }

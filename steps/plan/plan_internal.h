@@ -36,7 +36,9 @@ struct presto_plan {
     presto__plan_stage *stages;
     size_t stage_count;
     presto_tensor_spec output;
-    unsigned flags; /* flags of all its steps together */
+    presto_tensor_spec *inputs, *outputs; /* of each step, as far as they are known */
+    unsigned flags;                       /* flags of all its steps together */
+    bool last_is_followed; /* features move after the last stage: its output is not the last word */
     char *explain;
 };
 
@@ -75,6 +77,8 @@ struct presto_step_context {
         *row_spec;  /* run->output is asked for an output of this spec; NULL: of any */
     bool is_last;   /* may run->output be used at all? */
     bool rng_ready; /* rng is keyed for this sample */
+    bool has_moved; /* geometry is of this sample */
+    presto__geometry geometry;
     presto_rng rng;
 };
 
@@ -138,6 +142,9 @@ presto_status presto__windows_measure(presto_plan_worker *worker, const presto__
 /** Run a stage that has been measured. */
 presto_status presto__windows_run(presto_plan_worker *worker, const presto__plan_stage *group,
                                   presto_tensor *tensor, presto_error *err);
+
+/** Move the features that follow step i, which has run. */
+presto_status presto__plan_follow(presto_plan_worker *worker, size_t i, presto_error *err);
 
 void presto__timing_start(presto_plan_worker *worker);
 /** Charge the time since the last mark to step i. */

@@ -60,8 +60,9 @@ static presto_status run_step(presto_plan_worker *worker, size_t i, presto_error
     if (status < 0)
         return presto__plan_fail(worker, i, status, err);
     presto__count_output(worker, i, &out);
-    return presto__plan_put_feature(worker, context->target,
-                                    presto__plan_step(worker->plan, i)->writes, &out, err);
+    PRESTO_TRY(presto__plan_put_feature(worker, context->target,
+                                        presto__plan_step(worker->plan, i)->writes, &out, err));
+    return presto__plan_follow(worker, i, err);
 }
 
 /* Step by step, for a stage that cannot be measured: the same step then fails with the same
@@ -90,18 +91,23 @@ static presto_status run_stage(presto_plan_worker *worker, const presto__plan_st
     if (presto__windows_measure(worker, group, &value) < 0)
         return run_alone(worker, group, err);
     PRESTO_TRY(presto__windows_run(worker, group, &value, err));
-    return presto__plan_put_feature(worker, at, NULL, &value, err);
+    PRESTO_TRY(presto__plan_put_feature(worker, at, NULL, &value, err));
+    for (size_t i = group->first; i < group->first + group->count; i++)
+        PRESTO_TRY(presto__plan_follow(worker, i, err));
+    return PRESTO_OK;
 }
 
 static presto_status start_sample(presto_plan_worker *worker,
                                   const presto_plan_run_options *options,
                                   const presto_sample *sample, presto_error *err) {
-    size_t count = worker->plan->step_count;
+    const presto_plan *plan = worker->plan;
+    size_t count = plan->step_count;
     PRESTO_TRY(presto__plan_take_sample(worker, sample, err));
     worker->run = options;
     for (size_t i = 0; i < count; i++) {
         worker->contexts[i].rng_ready = false;
-        worker->contexts[i].is_last = i + 1 == count;
+        worker->contexts[i].has_moved = false;
+        worker->contexts[i].is_last = i + 1 == count && !plan->last_is_followed;
         worker->contexts[i].row_spec = NULL;
     }
     presto__timing_start(worker);
