@@ -236,6 +236,10 @@ PRESTO_API const char *presto_plan_step_also(const presto_plan *plan, size_t i, 
  * what comes out, as far as it is known before any data. */
 PRESTO_API void presto_plan_feature(const presto_plan *plan, const char *name,
                                     presto_tensor_spec *spec_io);
+/** Does step i move the pixels of the main feature, but not this one, which looks, by its name or
+ * shape, like a mask, boxes or points of it? */
+PRESTO_API bool presto_plan_leaves(const presto_plan *plan, size_t i,
+                                   const presto_feature_spec *feature);
 /** What comes out of the plan, as far as it is known before any data. */
 PRESTO_API const presto_tensor_spec *presto_plan_output(const presto_plan *plan);
 /** Flags (presto_step_flag) that at least one of its steps has. */

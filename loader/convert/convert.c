@@ -92,6 +92,7 @@ static presto_status make_plan(presto__conversion *job, const char *holds, prest
                                    .last_step = steps.last,
                                    .in = &spec};
     PRESTO_TRY(presto_plan_new(job->pipeline, &options, &job->plan, err));
+    PRESTO_TRY(presto__note_steps(job->source, NULL, job->plan, err));
     if ((presto_plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
         job->regroup_step = steps.last - 1;
     return PRESTO_OK;

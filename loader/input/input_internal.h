@@ -3,7 +3,7 @@
  * Room input, the only door: what a list of paths means. A dataset, TFRecords of other programs or
  * the files of a raw source; the pipeline that goes with them, the representation that they hold,
  * and the steps that remain. input.c opens them, stream.c plans the steps for a loader, stream_mix.c
- * makes one of several.
+ * makes one of several; step_notes.c looks for what the steps leave behind.
  * May see: base, records, steps, rooms order, source, cache, packet and engine.
  * Threads: an input is opened by one thread.
  */
@@ -54,6 +54,11 @@ presto_status presto__input_steps(const presto_pipeline *pipeline, const char *h
 
 /** Is there a dataset.json in this folder? */
 presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err);
+
+/** Add notes on features that the steps may be meant to work on, and do not, to those of the source.
+ * The plans run one after the other; NULL: there is none. */
+presto_status presto__note_steps(presto_source *source, const presto_plan *before,
+                                 const presto_plan *after, presto_error *err);
 
 /** Plan the steps of an open stream again, for inputs of `spec`. */
 presto_status presto__stream_plan_again(presto_stream *stream, const presto_stream_options *options,

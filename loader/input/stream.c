@@ -166,6 +166,8 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
         status = presto_source_choose(stream.source, &taken.partition, err);
     status = presto__stop_leave(&pass, before, status, err);
     if (status >= 0)
+        status = presto__note_steps(stream.source, stream.cache_plan, stream.plan, err);
+    if (status >= 0)
         presto__result_move(stream_out, &stream, sizeof stream);
     close_all(&stream);
     return status < 0 ? status : PRESTO_OK;

@@ -4,7 +4,9 @@
  * the sample. They move after the stage of the step has run, by what the step has told
  * (presto__step_moved), so that they share its draw, fused or not.
  */
+#include <ctype.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "plan_internal.h"
 
@@ -262,4 +264,83 @@ const char *presto_plan_step_also(const presto_plan *plan, size_t i, size_t k) {
         return follow->points.names[k];
     k -= follow->points.name_count;
     return k < follow->box_feature_count ? follow->box_features[k] : NULL;
+}
+
+/* ---- what is left behind ---- */
+
+typedef enum likeness { LIKE_NOTHING, LIKE_MASK, LIKE_COORDINATES } likeness;
+
+/* Is one of the words of the name, which stand between other characters than letters, this one? */
+static bool has_word(const char *name, const char *const *words) {
+    while (*name != '\0') {
+        size_t bytes = 0;
+        while (isalpha((unsigned char)name[bytes]))
+            bytes++;
+        for (size_t i = 0; words[i] != NULL; i++)
+            if (bytes > 0 && strlen(words[i]) == bytes && strncasecmp(name, words[i], bytes) == 0)
+                return true;
+        name += bytes;
+        while (*name != '\0' && !isalpha((unsigned char)*name))
+            name++;
+    }
+    return false;
+}
+
+/* By its name or its shape. Numbers and texts about a mask are none. */
+static likeness likeness_of(const char *name, const presto_tensor_spec *spec,
+                            const presto_tensor_spec *image) {
+    static const char *const masks[] = {"mask",     "masks",    "seg",      "segmentation",
+                                        "semantic", "panoptic", "labelmap", NULL};
+    static const char *const coordinates[] = {
+        "bbox", "bboxes", "box", "boxes", "keypoint", "keypoints", "landmark", "landmarks", NULL};
+    static const char *const others[] = {"format", "text",  "name",   "id",   "ids",  "height",
+                                         "width",  "label", "labels", "size", "json", NULL};
+    if (has_word(name, others))
+        return LIKE_NOTHING;
+    bool is_numeric = spec->dtype != PRESTO_STRING;
+    bool has_size = image->rank == 3 && image->dims[0] > 1 && image->dims[1] > 1;
+    if (is_numeric && spec->rank >= 2 && has_size && spec->dims[0] == image->dims[0] &&
+        spec->dims[1] == image->dims[1])
+        return LIKE_MASK;
+    if (has_word(name, masks) && (spec->rank != 0 || !is_numeric))
+        return LIKE_MASK;
+    if (is_numeric && (has_word(name, coordinates) ||
+                       (spec->rank == 2 && spec->dims[0] == -1 && spec->dims[1] == 4)))
+        return LIKE_COORDINATES;
+    return LIKE_NOTHING;
+}
+
+/* Are the coordinates normalized, so that resizing leaves them right? */
+static bool is_normalized(const presto_plan *plan, const char *name) {
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const presto__follow *follow = presto__plan_step(plan, i)->follow;
+        if (follow != NULL && ((follow->boxes_are_normalized && is_named(&follow->boxes, name)) ||
+                               (follow->points_are_normalized && is_named(&follow->points, name))))
+            return true;
+    }
+    return false;
+}
+
+bool presto_plan_leaves(const presto_plan *plan, size_t i, const presto_feature_spec *feature) {
+    if (i >= plan->step_count)
+        return false;
+    const presto__pipeline_step *step = presto__plan_step(plan, i);
+    const presto__follow *follow = step->follow;
+    const presto_step_type *type = step->type;
+    likeness like = likeness_of(feature->name, &feature->spec, &plan->inputs[i]);
+    if ((step->flags & PRESTO_STEP_MOVES) == 0 || step->reads != NULL || step->writes != NULL ||
+        like == LIKE_NOTHING)
+        return false;
+    if (follow != NULL &&
+        (is_also(follow, feature->name) || is_named(&follow->boxes, feature->name) ||
+         is_named(&follow->points, feature->name)))
+        return false;
+    for (size_t k = 0; follow != NULL && k < follow->box_feature_count; k++)
+        if (presto__follow_matches(follow->box_features[k], presto_span_of_text(feature->name)))
+            return false;
+    for (size_t k = 0; k < type->option_count && type == &presto__step_decode_image; k++)
+        if (strcmp(type->options[k].name, "orient") == 0)
+            return step->options[k].choice != 0;
+    return type != &presto__step_resize_image || like != LIKE_COORDINATES ||
+           !is_normalized(plan, feature->name);
 }

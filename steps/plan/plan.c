@@ -119,7 +119,7 @@ static presto_status plan_steps(presto_plan *plan, const presto_plan_options *op
     if (status >= 0) {
         presto__plan_group(plan, options->no_fusion);
         if (plan->stage_count > 0) {
-            const presto__stage *last = &plan->stages[plan->stage_count - 1];
+            const presto__plan_stage *last = &plan->stages[plan->stage_count - 1];
             for (size_t i = last->first; i < last->first + last->count; i++)
                 plan->last_is_followed |= presto__plan_step(plan, i)->follow != NULL;
         }

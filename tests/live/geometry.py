@@ -5,6 +5,7 @@
 Expected values are those of tests/golden/golden_geometry.py. Usage: geometry.py GOLDEN_DIR
 """
 import io
+import json
 import pathlib
 import sys
 import tempfile
@@ -261,6 +262,47 @@ def check_spec(folder):
     assert next(iter(presto.Loader(dataset, batch=8, features=["image"])))["image"].shape == (8, 32, 24, 3)
 
 
+def check_notes(folder):
+    """What is left behind is said, once, however the data are opened; what is named, or no part of the image, is not."""
+    image = np.zeros((12, 10, 3), np.uint8)
+    flip, crop = {"step": "horizontal-flip"}, {"step": "random-crop", "height": 4, "width": 4}
+    resize = {"step": "resize-image", "height": 6, "width": 6}
+    number = 0
+
+    def notes(sample, steps, feature="image"):
+        nonlocal number
+        number += 1
+        write(folder / f"n{number}", [sample] * 3)
+        return presto.open(str(folder / f"n{number}"), pipeline=pipeline(steps, feature)).notes
+
+    boxes = np.zeros((2, 4), np.float32)
+    said = notes({"image": image, "boxes": boxes, "seg_mask": image[..., :1], "label": np.array(1), "mask_count": np.array(3)}, [crop, flip])
+    assert len(said) == 1 and "random-crop" in said[0] and "boxes" in said[0] and "seg_mask" in said[0], said
+    assert "mask_count" not in said[0] and "also" in said[0], said
+    assert notes({"image": image, "b": boxes}, [{**crop, "boxes": "b"}, {**flip, "boxes": "b"}]) == []
+    assert len(notes({"image": image, "bbox": boxes}, [{**crop, "boxes": "bbox"}, flip])) == 1, "one of two steps moves them"
+    assert notes({"image": image, "bbox": boxes}, [resize, {**flip, "boxes": "bbox", "box-units": "normalized"}]) == []
+    assert len(notes({"image": image, "bbox": boxes}, [resize, {**flip, "boxes": "bbox"}])) == 1
+    assert len(notes({"image": image, "target": image[..., 0].copy()}, [flip])) == 1, "as high and wide as the image"
+    assert notes({"image": image, "mask": image[..., 0].copy()}, [{"step": "center-pixels"}]) == []
+    apart = {f"o/bbox/{n}": boxes[0] for n in ("xmin", "ymin", "xmax", "ymax")}
+    said = notes({"image": image, **apart}, [flip])
+    assert len(said) == 1 and "not o/bbox/*:" in said[0], said
+    said = notes({"image": np.zeros((3, 40, 50), np.uint8)}, [flip])
+    assert len(said) == 1 and "[channels, height, width]" in said[0] and "to-layout" in said[0], said
+    assert notes({"image": np.zeros((3, 40, 50), np.uint8)}, [{"step": "to-layout", "layout": "hwc"}, flip]) == []
+
+    # Records of other programs, and a mask that is a file.
+    write(folder / "foreign", [{"image": encoded(image), "mask": encoded(image)}] * 3)
+    (folder / "foreign" / "dataset.json").unlink()
+    chain = [{"step": "decode-image", "yields": "decoded"}, {**resize, "yields": "resized"}, flip]
+    said = presto.open(str(folder / "foreign"), pipeline=pipeline(chain)).notes
+    assert len(said) == 1 and "resize-image" in said[0] and "mask" in said[0], said
+    (folder / "p.yaml").write_text(json.dumps(pipeline(chain)))
+    summary = presto.write(str(folder / "foreign"), str(folder / "stored"), pipeline=str(folder / "p.yaml"), split="resized")
+    assert sum("mask" in note for note in summary.notes) == 1, summary.notes
+
+
 with tempfile.TemporaryDirectory() as made:
-    for check in (check_golden, check_units, check_dropped_rows, check_points, check_refusals, check_fill_and_methods, check_decoding, check_spec):
+    for check in (check_golden, check_units, check_dropped_rows, check_points, check_refusals, check_fill_and_methods, check_decoding, check_spec, check_notes):
         check(pathlib.Path(made))

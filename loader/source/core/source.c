@@ -10,6 +10,9 @@ void presto__source_done(presto_source *source) {
     for (size_t i = 0; i < source->feature_count; i++)
         free(source->features[i].name);
     free(source->features);
+    for (size_t i = 0; i < source->seen_count; i++)
+        free(source->seen[i].name);
+    free(source->seen);
     for (size_t i = 0; i < source->label_count; i++)
         free(source->label_names[i]);
     free(source->label_names);
@@ -148,6 +151,20 @@ presto_status presto__source_declare(presto_source *source, const char *name,
     source->features[count] =
         (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
     source->feature_count++;
+    return PRESTO_OK;
+}
+
+presto_status presto__source_saw(presto_source *source, const char *name,
+                                 const presto_tensor_spec *spec, presto_error *err) {
+    size_t bytes = (source->seen_count + 1) * sizeof *source->seen;
+    presto_feature_spec *grown = realloc(source->seen, bytes);
+    if (grown == NULL)
+        return presto_fail_memory(err, bytes);
+    source->seen = grown;
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    source->seen[source->seen_count++] = (presto_feature_spec){.name = copy, .spec = *spec};
     return PRESTO_OK;
 }
 

@@ -134,6 +134,8 @@ struct presto_source {
     presto_feature_spec *features;
     size_t feature_count;
     bool declares_all; /* samples have no other features */
+    presto_feature_spec *seen; /* in the first samples, but not declared: for notes only */
+    size_t seen_count;
     bool is_raw;       /* of raw records */
     bool is_checked;   /* the frames of a run were checked in full */
     char *main_feature;
@@ -194,6 +196,9 @@ presto_status presto__source_declare(presto_source *source, const char *name,
 /** Serialized tensors stay bytes, but for the main feature, which steps may work on. Before any
  * reader is made. */
 void presto__source_keep_bytes(presto_source *source, bool has_steps);
+/** The first samples have this feature, others may lack it. */
+presto_status presto__source_saw(presto_source *source, const char *name,
+                                 const presto_tensor_spec *spec, presto_error *err);
 /**
  * Foreign records do not say which feature the steps work on, nor whether its bytes are a
  * TensorProto: set both, before any reader is made.

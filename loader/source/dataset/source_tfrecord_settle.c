@@ -246,9 +246,9 @@ static presto_status declare_seen(settling *s, const presto__seen_feature *seen)
     if (presto__seen_is_tensor(seen))
         return presto__source_declare(s->base, seen->name, PRESTO_ENCODE_TENSOR, &seen->spec,
                                       s->err);
-    if (seen->is_single && !s->chosen->is_set)
-        return PRESTO_OK;
     PRESTO_TRY(presto__seen_describe(&s->seen, seen, &encoding, &spec, s->err));
+    if (seen->is_single && !s->chosen->is_set)
+        return presto__source_saw(s->base, seen->name, &spec, s->err);
     if (spec.rank == 1)
         spec.dims[0] = -1;
     return presto__source_declare(s->base, seen->name, encoding, &spec, s->err);
