@@ -37,7 +37,8 @@ typedef struct presto_convert_options {
     const char *dir;     /* where the dataset goes. Required */
     /* Whose steps run. Borrowed during the call. NULL: records are stored again as they are. */
     const presto_pipeline *pipeline;
-    const char *split; /* representation to store; NULL: the last one that can be stored */
+    const char *split; /* representation to store; NULL: that of
+                            presto_pipeline_representation_default */
     const char *codec; /* text. Default "none"; NULL: that too, or without a pipeline the input's */
     presto_file_compression file_compression;
     size_t shards;        /* default 0: as many as threads, at least 1 */
@@ -91,6 +92,7 @@ typedef struct presto_convert_result {
      * behind the last row; tokens that it was padded with. 0 if an earlier run has written all. */
     uint64_t packed_documents, packed_tokens;
     uint64_t dropped_tokens, padded_tokens;
+    const char *split; /* the representation stored. Borrowed from the pipeline; NULL without one */
 } presto_convert_result;
 
 /**

@@ -183,6 +183,13 @@ PRESTO_API size_t presto_pipeline_representation_steps(const presto_pipeline *pi
 /** May it be stored, i.e. is no random step before it? ("unprocessed": as the source has it.) */
 PRESTO_API bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r);
 
+/**
+ * The representation that is worth storing if the user names none: the last one before a random
+ * step, and before a step that only widens numbers (center-pixels makes float32 of bytes) or looks
+ * them up (embed). If all are behind such steps, the last storable one. 0: none can be stored.
+ */
+PRESTO_API size_t presto_pipeline_representation_default(const presto_pipeline *pipeline);
+
 /** Append the reference of all sources and steps in Markdown: --help-steps and docs/steps.md. */
 PRESTO_API presto_status presto_steps_help(presto_buffer *text_out, presto_error *err);
 

@@ -75,11 +75,22 @@ static presto_status choose_split(presto__conversion *job, presto_error *err) {
         PRESTO_TRY(presto_pipeline_representation_named(pipeline, job->options->split, true,
                                                         &chosen, err));
     } else {
-        for (size_t i = 0; i < presto_pipeline_representation_count(pipeline); i++)
-            if (presto_pipeline_representation_storable(pipeline, i))
-                chosen = i;
+        chosen = presto_pipeline_representation_default(pipeline);
     }
     job->split = presto_pipeline_representation_name(pipeline, chosen);
+    return PRESTO_OK;
+}
+
+/* Without a choice, an input that is further already keeps its representation. */
+static presto_status keep_split(presto__conversion *job, const char *holds, presto_error *err) {
+    const presto_pipeline *pipeline = job->pipeline;
+    size_t here = 0, chosen = presto_pipeline_representation_find(pipeline, job->split);
+    if (job->options->split != NULL || holds == NULL)
+        return PRESTO_OK;
+    PRESTO_TRY(presto_pipeline_representation_named(pipeline, holds, false, &here, err));
+    if (presto_pipeline_representation_steps(pipeline, chosen) <
+        presto_pipeline_representation_steps(pipeline, here))
+        job->split = presto_pipeline_representation_name(pipeline, here);
     return PRESTO_OK;
 }
 
@@ -107,6 +118,7 @@ static presto_status prepare_steps(presto__conversion *job, const char *const *p
     PRESTO_TRY(presto_codec_parse(codec == NULL ? "none" : codec, &job->codec, err));
     PRESTO_TRY(choose_split(job, err));
     PRESTO_TRY(open_input(job, paths, path_count, &input, err));
+    PRESTO_TRY(keep_split(job, input.holds, err));
     PRESTO_TRY(make_plan(job, input.holds, err));
     job->pipeline_json = presto_pipeline_json(job->pipeline);
     job->seed = job->options->seed;
@@ -196,6 +208,7 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     presto_status status = prepare(job, paths, path_count, err);
     PRESTO_TRY(presto__stop_leave(&pass, before, status, err));
     tell_notes(job);
+    presto__conversion_note_size(job);
     PRESTO_TRY(tell_start(job, err));
     PRESTO_TRY(presto__conversion_open_folder(job, err));
     if (!job->is_finished) {

@@ -96,7 +96,8 @@ def write(
         output:   the folder to write; it must be empty, or not exist yet.
         pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline. None: the source is a dataset or
                   TFRecords, which are stored again as they are, in another codec or number of files.
-        split:    the representation to store. Default: the last one that no random step comes before.
+        split:    the representation to store. Default: the last one before a random step, and before a step that only widens
+                  numbers (center-pixels) or looks them up (embed).
         codec:    compresses each record: "zstd:3", "lz4", ...; TensorFlow reads "none", "zlib" and "gzip". Default: "none",
                   without a pipeline the source's.
         strategy: of presto.sweep(), or a path of strategy.yaml: pipeline, split, codec, shards, threads and seed. Arguments

@@ -115,6 +115,22 @@ size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, siz
     return r == 0 ? 0 : pipeline->representations[r - 1].steps;
 }
 
+size_t presto_pipeline_representation_default(const presto_pipeline *pipeline) {
+    size_t best = 0, last = 0;
+    for (size_t r = 1; r < pipeline->representation_count; r++) {
+        size_t steps = presto_pipeline_representation_steps(pipeline, r);
+        bool inflates = false;
+        if (!presto_pipeline_representation_storable(pipeline, r))
+            break;
+        for (size_t i = 0; i < steps; i++)
+            inflates = inflates || pipeline->steps[i].inflates;
+        last = r;
+        if (!inflates)
+            best = r;
+    }
+    return best > 0 ? best : last;
+}
+
 bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r) {
     size_t steps = presto_pipeline_representation_steps(pipeline, r);
     for (size_t i = 0; i < steps; i++)

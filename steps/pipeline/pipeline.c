@@ -288,6 +288,21 @@ static presto_status check_follow(parse_state *p, size_t i) {
     return PRESTO_OK;
 }
 
+/* The same numbers in a wider type, such as pixels of a byte as float32; or a row of a table for each
+ * number. Neither saves much work when it is stored. */
+static bool only_inflates(const presto_step_type *type, const presto_tensor_spec *in,
+                          const presto_tensor_spec *out) {
+    size_t before = presto_dtype_bytes(in->dtype), after = presto_dtype_bytes(out->dtype);
+    if (type == &presto__step_embed)
+        return true;
+    if (before == 0 || after <= before || in->rank != out->rank)
+        return false;
+    for (int i = 0; i < in->rank; i++)
+        if (in->dims[i] != out->dims[i])
+            return false;
+    return true;
+}
+
 /* Parses, creates and checks one step. *spec, of the main feature, is the step's input before
  * and its output after. */
 static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
@@ -324,6 +339,7 @@ static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
         status = type->infer(step->state, &in, &out, p->err);
     if (status < 0)
         return prefix_line(p, node->line, owner, PRESTO_ERR_SYNTAX);
+    step->inflates = only_inflates(type, &in, &out);
     if (step->writes == NULL && step->reads == NULL)
         *spec = out;
     return PRESTO_OK;

@@ -57,7 +57,7 @@ class Write(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
         self.assertEqual(result["schema"], 1)
-        self.assertEqual(result["split"], "pixel-centered")
+        self.assertEqual(result["split"], "resized")
         self.assertEqual((result["samples"], result["skipped"]), (self.photo_count, 0))
         self.assertGreater(result["stored_bytes"], result["raw_bytes"])  # framing
         self.assertGreater(result["samples_per_s"], 0)
@@ -111,7 +111,7 @@ class Write(Case):
     def test_the_closing_line_is_on_stderr_and_quiet_leaves_it_out(self):
         done = run("presto-write", "-p", self.pipeline, "-o", self.new(), self.make_photos())
         self.assertEqual(done.stdout, b"")
-        self.assertRegex(done.stderr, r"^presto-write: .*: 24 samples \(pixel-centered\), \d+ shards?, .*samples/s\n$")
+        self.assertRegex(done.stderr, r"^presto-write: .*: 24 samples \(resized\), \d+ shards?, .*samples/s\n$")
         done = run("presto-write", "-q", "-p", self.pipeline, "-o", self.new(), self.make_photos())
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", ""))
 
@@ -183,7 +183,7 @@ class Write(Case):
 
     def test_one_of_a_thing_is_one_thing(self):
         done = run("presto-write", "-p", self.pipeline, "-s", "1", "--limit", "1", "-o", self.new(), self.make_photos())
-        self.assertIn(": 1 sample (pixel-centered), 1 shard, ", done.stderr)
+        self.assertIn(": 1 sample (resized), 1 shard, ", done.stderr)
         done = run("presto-write", "--explain", "-p", self.pipeline, "-s", "1", "-j", "1", self.make_photos())
         self.assertIn(", 1 shard, ", done.stdout.decode())
         self.assertIn("on 1 thread:", done.stdout.decode())

@@ -51,7 +51,8 @@ static const cli_option options[] = {
                        "after it run"),
     CLI_INDEX_OPTION(OPT_INDEX),
     {'u', "up-to", "REPRESENTATION",
-     "store this one [default: the last that no random step comes before]"},
+     "store this one [default: the last before a random step, and before one that only widens "
+     "numbers, such as center-pixels, or looks them up, such as embed]"},
     {'c', "codec", "CODEC[:LEVEL]",
      "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip "
      "[default: none]"},
@@ -279,13 +280,6 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
     w->convert.errors.on_warning = cli_warning;
 }
 
-static const char *last_storable(const presto_pipeline *pipeline) {
-    size_t r = presto_pipeline_representation_count(pipeline) - 1;
-    while (r > 0 && !presto_pipeline_representation_storable(pipeline, r))
-        r--;
-    return presto_pipeline_representation_name(pipeline, r);
-}
-
 /* ---- the job ---- */
 
 typedef struct watch {
@@ -393,6 +387,8 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
                                     CLI_CONVERSION_ENDS_S});
     presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
     cli_hold_end();
+    if (status >= 0)
+        w->convert.split = result.split;
     cli_progress_end(&watching.progress);
     error_report_flush(&w->errors);
     if (status >= 0 && !w->quiet)
@@ -415,12 +411,17 @@ int main(int argc, char **argv) {
     parse_command_line(&w, argc, argv);
     presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
-    if (w.convert.split == NULL)
-        w.convert.split = last_storable(pipeline);
-    cli_check_representation(pipeline, "--up-to", w.convert.split, true);
-    if (strcmp(w.convert.split, PRESTO_UNPROCESSED) == 0)
+    /* Without a choice, a dataset that is further already keeps its representation. */
+    const char *split = w.convert.split;
+    if (split == NULL)
+        split = presto_pipeline_representation_name(
+            pipeline, presto_pipeline_representation_default(pipeline));
+    cli_check_representation(pipeline, "--up-to", split, true);
+    if (strcmp(split, PRESTO_UNPROCESSED) == 0)
         cli_usage("--up-to: '%s' is the source as it is: nothing to write; presto-load -p reads it",
-                  w.convert.split);
+                  split);
+    if (w.explain)
+        w.convert.split = split;
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);
     int code = error_report_open(&w.errors, w.error_file);
