@@ -3,7 +3,7 @@
  * source. */
 #include <stdio.h>
 
-#include <presto/text.h>
+#include <presto/numbers.h>
 
 #include "convert_internal.h"
 

@@ -154,7 +154,7 @@ typedef struct presto__pipeline_step {
     const presto_option *options;
     void *state;                  /* of create(); NULL also where the build lacks the step */
     unsigned flags;               /* with these options */
-    bool inflates; /* its output holds what its input holds, in more bytes */
+    bool inflates;                /* its output holds what its input holds, in more bytes */
     const presto__follow *follow; /* what moves with its image; NULL: nothing */
     size_t line;
     const presto__yaml_node *raw; /* of a plugin's step that is not loaded: its text; else NULL */

@@ -65,6 +65,11 @@ presto_rng *presto_step_rng(presto_step_context *context) {
     return &context->rng;
 }
 
+void presto__step_moved(presto_step_context *context, const presto__geometry *geometry) {
+    context->geometry = *geometry;
+    context->has_moved = true;
+}
+
 void *presto_step_worker(presto_step_context *context) {
     return context->worker_state;
 }

@@ -10,11 +10,6 @@
 
 #include "plan_internal.h"
 
-void presto__step_moved(presto_step_context *context, const presto__geometry *geometry) {
-    context->geometry = *geometry;
-    context->has_moved = true;
-}
-
 static bool stays(const presto__geometry *g) {
     const presto_window *w = &g->window;
     return !g->turn.is_transposed && !g->turn.flips_y && !g->turn.flips_x && w->y == 0 &&

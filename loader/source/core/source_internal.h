@@ -133,11 +133,11 @@ struct presto_source {
     uint64_t full_bytes; /* on disk, before truncation */
     presto_feature_spec *features;
     size_t feature_count;
-    bool declares_all; /* samples have no other features */
+    bool declares_all;         /* samples have no other features */
     presto_feature_spec *seen; /* in the first samples, but not declared: for notes only */
     size_t seen_count;
-    bool is_raw;       /* of raw records */
-    bool is_checked;   /* the frames of a run were checked in full */
+    bool is_raw;     /* of raw records */
+    bool is_checked; /* the frames of a run were checked in full */
     char *main_feature;
     char **label_names;
     size_t label_count;
