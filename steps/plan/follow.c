@@ -129,7 +129,7 @@ static presto_status move_boxes(presto_plan_worker *worker, size_t i, const pres
                                 presto_error *err) {
     const presto__coordinates *names = &moving->follow->boxes;
     presto__moved_boxes boxes = {.count = 0};
-    size_t at[4];
+    size_t at[4] = {0};
     for (size_t k = 0; k < names->name_count; k++) {
         PRESTO_TRY(find(worker, i, names->names[k], &at[k], err));
         if (at[k] == SIZE_MAX)
@@ -153,7 +153,7 @@ static presto_status move_points(presto_plan_worker *worker, size_t i, const pre
                                  presto_error *err) {
     const presto__coordinates *names = &moving->follow->points;
     presto_tensor points[2];
-    size_t at[2];
+    size_t at[2] = {0};
     for (size_t k = 0; k < names->name_count; k++) {
         PRESTO_TRY(find(worker, i, names->names[k], &at[k], err));
         if (at[k] == SIZE_MAX)
