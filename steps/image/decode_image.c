@@ -417,8 +417,10 @@ presto_status presto__decode_also(const void *state, const presto__moving *movin
     const presto__geometry *g = moving->geometry;
     const presto__follow *follow = moving->follow;
     decode_worker *worker = presto_step_worker(moving->context);
-    decode_state decode = {.channels = (int)follow->also_channels,
-                           .max_bytes = ((const decode_state *)state)->max_bytes};
+    decode_state decode = *(const decode_state *)state;
+    decode.channels = (int)follow->also_channels;
+    decode.orients = false;
+    decode.least = (presto__least){0, 0};
     presto_tensor picture;
     if (in->spec.dtype != PRESTO_STRING || presto_spec_elements(&in->spec) != 1)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
