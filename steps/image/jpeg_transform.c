@@ -227,7 +227,7 @@ static bool transform_to_4(const presto__jpeg_blocks *blocks, const presto__jpeg
 
 /* The first and the odd coefficients to two values. */
 static void to_2(const int32_t *x, int shift, int32_t *out) {
-    int32_t half = 1 << (shift - 1), t10 = add(x[0] * (1 << 15), half);
+    int32_t half = 1 << (shift - 1), t10 = add((int32_t)((uint32_t)x[0] << 15), half);
     int32_t odd = add(x[1] * 29692 + x[3] * -10426, x[5] * 6967 + x[7] * -5906);
     out[0] = add(t10, odd) >> shift;
     out[1] = sub(t10, odd) >> shift;
