@@ -219,5 +219,7 @@ def of_path(path: Any) -> str | None:
         return "braces are not expanded: give a list of paths, or the folder, of which all files are taken"
     if any(one in text for one in "*?["):
         count = len(glob.glob(text, recursive=True))
-        return f"a pattern is not expanded: sorted(glob.glob({text!r})), which has {count} path{'s' * (count != 1)}; or name the folder"
+        if count == 0:
+            return "no file matches this pattern"
+        return f"** is not expanded: sorted(glob.glob({text!r}, recursive=True)), which has {count} path{'s' * (count != 1)}; or name the folder"
     return None
