@@ -173,7 +173,7 @@ class Dataset(Advised):
             "part": None if part is None else str(part),
             "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
-            "raw_tensors": tensors == "raw",
+            "tensors": tensors,
         }
         self._draw = (0, 0)
         self._open_fresh()
@@ -234,7 +234,8 @@ class Dataset(Advised):
             "set": tuple(_encode(change) for change in names["set"]),
             "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
             "code": names["code"],
-            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed", "raw_tensors")},
+            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+            "raw_tensors": given["tensors"] == "raw",
             "verify": _CHECKS[given["verify"]],
             "tolerate": tolerate,
             "cached": cached,

@@ -218,6 +218,8 @@ def of_path(path: Any) -> str | None:
     if "{" in text and "}" in text:
         return "braces are not expanded: give a list of paths, or the folder, of which all files are taken"
     if any(one in text for one in "*?["):
+        if glob.glob(text):
+            return None  # the library expands it
         count = len(glob.glob(text, recursive=True))
         if count == 0:
             return "no file matches this pattern"
