@@ -86,14 +86,15 @@ class Writing(PythonCase):
                           {"codec": "gzip", "shards": 4, "samples": 50}, {"file_compression": "gzip"}):
             folder = self.new("in-order")
             wanted = [self.sample(i) for i in range(50)]
-            with presto.Writer(folder, sync=False, labels=["no", "yes"], main="image", **arguments) as writer:
+            classes = [f"class {i}" for i in range(50)]
+            with presto.Writer(folder, sync=False, labels=classes, main="image", **arguments) as writer:
                 writer.add_all(wanted)
                 self.assertEqual(writer.samples, 50)
             summary = writer.summary
             self.assertEqual((summary.samples, summary.skipped, summary.path), (50, 0, str(folder)))
             self.assertIn("50 samples", repr(summary))
             dataset = presto.open(folder)
-            self.assertEqual((len(dataset), dataset.labels, dataset.main), (50, ["no", "yes"], "image"))
+            self.assertEqual((len(dataset), dataset.labels, dataset.main), (50, classes, "image"))
             self.assertEqual(dataset.features["image"], presto.Feature("uint8", (None, 4, 3)))
             batches = list(presto.Loader(dataset))  # files that are compressed as a whole are read from their start
             for i, sample in enumerate(wanted):
