@@ -14,6 +14,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return json.dumps([item if isinstance(item, (str, int, float)) else str(item) for item in value], ensure_ascii=False)
     if isinstance(value, os.PathLike):
-        return os.fsdecode(value)
+        path: str | bytes = os.fspath(value)
+        return os.fsdecode(path)
     labels = getattr(value, "labels", None)  # those of a Dataset, for source.classes
     return value_text(labels) if isinstance(labels, list) else str(value)

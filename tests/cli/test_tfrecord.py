@@ -175,7 +175,7 @@ class Tfrecord(Case):
                 out = self.new()
                 done = run("presto-sweep", *sweep, "-o", out, *shards)
                 if (photos[0] == 0) != (which == "the first"):
-                    self.assert_fails(done, 3, "shard", "neither a JPEG nor a PNG")
+                    self.assert_fails(done, 3, "shard", "a JPEG or PNG is needed")
                     continue
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(f"{which} 4 of 40 samples", " ".join(json.loads((out / "results.json").read_text())["notes"]))
