@@ -30,8 +30,8 @@ static const struct {
     {"adl", MOUNT},
     {"hdfs", "HDFS is not read: mount it (hadoop-fuse-dfs, rclone mount) and give the folder, or "
              "copy it"},
-    {"hf", "the Hub is not read: download the files (hf download --repo-type dataset NAME) and "
-           "give the folder"},
+    {"hf", "the Hub is not read: download the files (huggingface_hub.snapshot_download), and give "
+           "the folder"},
     {"http", "files of the web are not read: download them, and give the folder"},
     {"https", "files of the web are not read: download them, and give the folder"},
     {"ftp", "files of a server are not read: download them, and give the folder"},

@@ -119,11 +119,14 @@ size_t presto_pipeline_representation_default(const presto_pipeline *pipeline) {
     size_t best = 0, last = 0;
     for (size_t r = 1; r < pipeline->representation_count; r++) {
         size_t steps = presto_pipeline_representation_steps(pipeline, r);
-        bool inflates = false;
         if (!presto_pipeline_representation_storable(pipeline, r))
             break;
+        bool inflates = false;
         for (size_t i = 0; i < steps; i++)
-            inflates = inflates || pipeline->steps[i].inflates;
+            if ((pipeline->steps[i].flags & PRESTO_STEP_REGROUPS) != 0)
+                inflates = false; /* only a conversion runs it: its result must be stored */
+            else
+                inflates = inflates || pipeline->steps[i].inflates;
         last = r;
         if (!inflates)
             best = r;

@@ -13,11 +13,11 @@
 
 static presto_error err;
 
-enum { RECORDS = 500 };
+enum { RECORDS = 500, LABELS = 7 };
 
 static void append_example(presto_buffer *out, size_t number) {
     uint8_t pixels[8 * 8 * 3];
-    int64_t label = (int64_t)number % 7;
+    int64_t label = (int64_t)number % LABELS;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(number + i / 3 + i % 3 * 60);
     presto_feature features[] = {
@@ -38,7 +38,7 @@ static char *make_dataset(char *base) {
     snprintf(dir, sizeof dir, "%s/in", base);
     presto_shard_writer *writer;
     presto_shard_summary summary;
-    presto_dataset_info info = {.shard_count = 1, .feature_count = 2, .label_count = 1};
+    presto_dataset_info info = {.shard_count = 1, .feature_count = 2, .label_count = LABELS};
     ck_assert_int_eq(mkdir(dir, 0777), 0);
     snprintf(path, sizeof path, "%s/data-00000-of-00001.tfrecord", dir);
     ck_assert_ok(presto_shard_writer_open(path, NULL, &writer, &err), &err);
@@ -64,8 +64,10 @@ static char *make_dataset(char *base) {
         (presto_feature_spec){strdup("label"), PRESTO_ENCODE_INT64, {PRESTO_INT64, 0, {0}}};
     info.main_feature = strdup("image");
     info.split = strdup("resized");
-    info.label_names = calloc(1, sizeof *info.label_names);
-    info.label_names[0] = strdup("zero");
+    static const char *const names[LABELS] = {"zero", "one", "two", "three", "four", "five", "six"};
+    info.label_names = calloc(LABELS, sizeof *info.label_names);
+    for (size_t i = 0; i < LABELS; i++)
+        info.label_names[i] = strdup(names[i]);
     ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
     presto_dataset_info_done(&info);
     return dir;
