@@ -45,7 +45,11 @@ class Decide(SweepCase):
             best = strategies[results["recommendation"]["result"]]
             self.assertTrue(best["measured"])
             limit = 1.02 * max(best["cold_samples_per_s"], *(r["cold_samples_per_s"] or 0 for r in strategies))
-            open_ones = {i for i, r in enumerate(strategies) if not r["measured"] and
+            plain = {(r["split"], r["threads"], r["shards"]): r["total_stored_bytes"] for r in strategies if r["codec"] == "none"}
+            saves = [r["codec"] in (None, "none") or  # a codec that saves less is never the answer
+                     r["total_stored_bytes"] <= 0.98 * plain.get((r["split"], r["threads"], r["shards"]), float("inf"))
+                     for r in strategies]
+            open_ones = {i for i, r in enumerate(strategies) if not r["measured"] and saves[i] and
                          r["predicted_samples_per_s"] * (1 + min(r["uncertainty"], .9)) > limit}
             self.assertLessEqual(open_ones, set(sure["not_run"]))
             for i in sure["not_run"]:
