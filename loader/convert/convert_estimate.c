@@ -20,6 +20,8 @@ static presto_status measure(presto__conversion *job, uint64_t *bytes_out, uint6
     options.batch_samples = SAMPLES;
     options.range.limit_samples = job->sample_count < SAMPLES ? job->sample_count : SAMPLES;
     options.errors.policy = PRESTO_ON_ERROR_SKIP; /* the conversion itself reports them */
+    options.should_stop = job->options->should_stop;
+    options.should_stop_user = job->options->should_stop_user;
     if (!job->codec.wants_dictionary)
         options.codec = &job->codec;
     if (presto__conversion_picks(job))

@@ -9,6 +9,7 @@
  */
 #include "sentencepiece_internal.h"
 
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -39,6 +40,9 @@ presto_status guarded(const char *what, presto_error *err, Function function) no
     } catch (const std::bad_alloc &) {
         return presto_fail_memory(err, 0);
     } catch (const std::exception &e) {
+        /* A lack of memory that the library has caught, and thrown again as another exception. */
+        if (std::strstr(e.what(), "bad_alloc") != nullptr)
+            return presto_fail_memory(err, 0);
         return fail(what, e.what(), err);
     } catch (...) {
         return fail(what, "libsentencepiece failed", err);

@@ -192,14 +192,15 @@ class Check(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         info = json.loads(run("presto-inspect", "info", "--json", stored).stdout)
         self.assertEqual(info["records"], self.photo_count)
-        loaded = json.loads(self.load("--format", "null", "--json", *records, tfx))
-        self.assertEqual(loaded["samples"], 2 * self.photo_count)  # both splits below one folder
+        loaded = json.loads(self.load("--format", "null", "--json", *records, tfx / "Split-train", tfx / "Split-eval"))
+        self.assertEqual(loaded["samples"], 2 * self.photo_count)  # each split is named
+        self.assert_fails(run("presto-load", "--format", "null", *records, tfx), 2, "2 splits", "eval", "train")
         found = json.loads(self.check(stored, "--json", tfx / "Split-eval").stdout)
         self.assertEqual(found["tried_samples"], self.photo_count)
         self.assertFalse(any(figure["differs"] for figure in found["figures"]))
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "--measure", *records, "--splits", "unprocessed,decoded", "--codecs", "none", "--threads",
-                   "1", "--samples", "4", "--runs", "1", "--run-time", "0", "--decide-time", "0", "-o", out, tfx)
+                   "1", "--samples", "4", "--runs", "1", "--run-time", "0", "--decide-time", "0", "-o", out, tfx / "Split-train")
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -29,6 +29,13 @@ class LateEnd(Case):
     def start(self, program, *arguments, **options):
         return subprocess.Popen([TOOLS / program, *map(str, arguments)], stderr=subprocess.PIPE, **options)
 
+    def wait_until_inside(self, out):
+        """The program has begun to write, and soon is inside the step."""
+        limit = time.monotonic() + 60
+        while not out.exists() and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(1)
+
     def end(self, process, number):
         start = time.monotonic()
         process.send_signal(number)
@@ -62,7 +69,7 @@ class LateEnd(Case):
     def test_a_conversion_ends_and_says_how_to_go_on(self):
         out = self.new("out")
         process = self.start("presto-write", "-q", "-j", "2", "-s", "8", "-p", self.pipeline, "-o", out, self.texts)
-        time.sleep(1)
+        self.wait_until_inside(out)
         _, err = self.end(process, signal.SIGTERM)
         self.assertEqual(err, f"presto-write: {out}: stopped; the same command with --resume goes on from here\n")
         self.assertFalse((out / "dataset.json").exists())
@@ -73,7 +80,7 @@ class LateEnd(Case):
         arguments = ("-q", "--codecs", "none", "--threads", "1", "--runs", "1", "--run-time", "0.01", "--decide-time", "0", "-p",
                      self.pipeline, "-o", out, self.texts)
         process = self.start("presto-sweep", *arguments)
-        time.sleep(1)
+        self.wait_until_inside(out)
         self.end(process, signal.SIGINT)
         done = run("presto-sweep", "--force", "--set", "stuck.stuck=0", *arguments, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, done.stderr)

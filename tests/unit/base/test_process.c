@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,7 +181,9 @@ static pid_t receive_pid(presto__process *process) {
         ck_assert_int_eq(presto__process_move(process, &nothing, &in, &wait),
                          PRESTO__PROCESS_MOVED);
     } while (in.data[in.bytes - 1] != '\n');
-    pid_t pid = (pid_t)strtol((const char *)in.data, NULL, 10);
+    char text[32] = "";
+    memcpy(text, in.data, in.bytes < sizeof text ? in.bytes : sizeof text - 1);
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
     presto_buffer_done(&in);
     ck_assert_int_gt(pid, 1);
     return pid;
