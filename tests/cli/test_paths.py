@@ -7,7 +7,7 @@ from cli import Case, example, frames, main, run
 
 PIPELINE = "{name: t, source: {type: files, match: ['*.bin']}, steps: [{step: read-file, yields: concatenated}]}"
 URLS = {"s3://bucket/data": "mount it", "gs://bucket/train-*": "mount it", "az://c/x": "mount it", "S3://B/x": "mount it",
-        "hf://datasets/mnist": "hf download", "https://example.com/x.tar": "download", "http://example.com/": "download",
+        "hf://datasets/mnist": "snapshot_download", "https://example.com/x.tar": "download", "http://example.com/": "download",
         "hdfs://n/x": "HDFS is not read", "file:///tmp/x": "without file://", "weird+x://a": "URLs are not read",
         "~/data": "$HOME", "~someone/data": "$HOME", "none-*": "no file matches this pattern"}
 

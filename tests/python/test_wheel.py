@@ -146,7 +146,7 @@ def main():
             has_library = run_with_library(title, begin + code[title], [sys.executable, torch_python], scratch, environment)
             if title == "PyTorch" and has_library:
                 shown = run_ranks(has_library, root / "examples" / "python" / "train_ddp.py", scratch, environment)
-                assert re.search(r"^400 samples on 2 ranks", shown), shown
+                assert re.search(r"(?m)^400 samples on 2 ranks", shown), shown
 
 
 if __name__ == "__main__":
