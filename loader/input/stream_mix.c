@@ -238,9 +238,9 @@ presto_status presto_stream_open_mix_sized(const presto_mix_options *options,
         presto__stop_enter(&pass, loader.should_stop, loader.should_stop_user);
     presto_status status = mix_inputs(&taken, inputs, &stream, err);
     status = presto__stop_leave(&pass, before, status, err);
+    if (stream.source == NULL)
+        free_streams(inputs); /* else they are the source's */
     if (status < 0) {
-        if (stream.source == NULL)
-            free_streams(inputs); /* else they are the source's */
         presto_stream_close(&stream);
         return status;
     }
