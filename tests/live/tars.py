@@ -140,7 +140,7 @@ class Tars(Case):
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         self.assert_fails(run("presto-load", *self.tar, "--to", "concatenated", "--format", "null", path), 3, path,
-                          "the tar ends", "at byte")
+                          "damaged tar", "at byte")
         done = run("presto-load", "-q", *self.tar, "--to", "concatenated", "--on-error", "skip", "--format", "null", "--json", path)
         self.assertEqual(done.returncode, 0, done.stderr)
         got = json.loads(done.stdout)

@@ -61,8 +61,8 @@ class Ending(PythonCase):
             pathlib.Path(f"many/{i}.bin").write_bytes(b"x")
         pathlib.Path("list.csv").write_text("path\n" + "".join(f"many/{i}.bin\n" for i in range(3000)))
         with open("huge.tar", "wb") as file:  # a broken header, behind which the next one is searched for
-            file.write(os.urandom(512))
-            file.truncate(1 << 40)
+            for _ in range(512):
+                file.write(b"x" * (1 << 20))
         with presto.Writer("records", shards=2, samples=4000, codec="none", sync=False) as writer:
             for i in range(4000):
                 writer.add({"x": np.zeros(20000, np.float32), "label": i})
