@@ -77,7 +77,8 @@ static PyObject *callback(PyObject *dict, const char *name) {
     return found == Py_None ? NULL : found;
 }
 
-static PyObject *run(const native_paths *paths, presto_convert_options *options, PyObject *dict) {
+static PyObject *run(const native_paths *paths, const presto_convert_options *chosen,
+                     PyObject *dict) {
     native_watch watch = {.progress = callback(dict, "progress"),
                           .on_skip = callback(dict, "on_skip"),
                           .warnings = callback(dict, "warnings")};
@@ -85,19 +86,20 @@ static PyObject *run(const native_paths *paths, presto_convert_options *options,
     presto_error err;
     presto_status status;
     native_away away;
-    options->on_progress = on_progress;
-    options->on_progress_user = &watch;
-    options->errors.on_skip = native_watch_skip;
-    options->errors.on_skip_user = &watch;
-    options->errors.on_warning = watch.warnings == NULL ? NULL : native_watch_warning;
-    options->errors.on_warning_user = &watch;
-    options->on_note_user = callback(dict, "notes");
-    options->on_note = options->on_note_user == NULL ? NULL : on_note;
-    options->should_stop = native_watch_stops;
-    options->should_stop_user = &watch;
+    presto_convert_options options = *chosen; /* with what lives as long as the call */
+    options.on_progress = on_progress;
+    options.on_progress_user = &watch;
+    options.errors.on_skip = native_watch_skip;
+    options.errors.on_skip_user = &watch;
+    options.errors.on_warning = watch.warnings == NULL ? NULL : native_watch_warning;
+    options.errors.on_warning_user = &watch;
+    options.on_note_user = callback(dict, "notes");
+    options.on_note = options.on_note_user == NULL ? NULL : on_note;
+    options.should_stop = native_watch_stops;
+    options.should_stop_user = &watch;
     if (!native_leave(&away))
         return NULL;
-    status = presto_convert(paths->list, paths->count, options, &result, &err);
+    status = presto_convert(paths->list, paths->count, &options, &result, &err);
     native_return(&away);
     if (PyErr_Occurred())
         return NULL;
