@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <presto/numbers.h>
+#include <presto/step.h>
 
 #include "convert_internal.h"
 
@@ -47,12 +48,15 @@ void presto__conversion_note_size(presto__conversion *job) {
     const presto_convert_options *options = job->options;
     uint64_t bytes = 0, count = 0, source = presto_source_bytes(job->source);
     char text[320], much[PRESTO_TEXT_BYTES], little[PRESTO_TEXT_BYTES];
-    /* Programs of the user's are not started for a guess; packed rows are other samples. */
+    /* Programs of the user's are not run for a guess; packed rows are other samples. */
     const unsigned unknown = PRESTO_STEP_RUNS_PROGRAM | PRESTO_STEP_REGROUPS;
     if (options->on_note == NULL || options->resume || job->plan == NULL || source == 0 ||
         job->sample_count == 0 || options->file_compression != PRESTO_FILE_PLAIN ||
         presto_plan_step_count(job->plan) == 0 || (presto_plan_flags(job->plan) & unknown) != 0)
         return;
+    for (size_t i = 0; i < presto_plan_step_count(job->plan); i++)
+        if (presto_step_find(presto_plan_step_name(job->plan, i)) == NULL)
+            return; /* a plugin's: it may take as long as it likes */
     if (measure(job, &bytes, &count, NULL) < 0 || count == 0)
         return; /* whatever is wrong, the conversion will say */
     double expected = (double)bytes / (double)count * (double)job->sample_count;
