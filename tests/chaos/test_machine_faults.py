@@ -48,11 +48,11 @@ class MachineFaults(FaultCase):
                 if name in FRAGILE and done.returncode in (-signal.SIGSEGV, -signal.SIGABRT, 255):
                     continue
                 said = PRINTED.sub("", done.stderr)
-                self.assertIn(done.returncode, (0, 1, 2), said)
+                self.assertIn(done.returncode, (0, 1, 2, 3), said)  # 3: a library that calls it damage, and says why
                 if done.returncode == 0:
                     self.assertEqual((said, done.stdout == whole), ("", True))
                 else:
-                    self.assertRegex(said, r"(?i)memory|allocate|cannot load|cannot be found|No such file")
+                    self.assertRegex(said, r"(?i)memory|alloc|cannot load|cannot be found|No such file")
         print(f"{name}: {dict(found)}", flush=True)
 
     def corpus(self, name):
