@@ -177,6 +177,7 @@ extern PyTypeObject *native_loader_type;
 /** The library's loader. NULL with an exception set: closed, or of before a fork. */
 presto_loader *native_loader_get(const native_loader *self);
 PyObject *native_loader_stats(PyObject *self, PyObject *unused);
+PyObject *native_loader_notes(PyObject *self, PyObject *unused);
 PyObject *native_loader_verdict(PyObject *self, PyObject *unused);
 
 #endif
