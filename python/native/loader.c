@@ -3,7 +3,7 @@
  * Loader: the library's loader. One thread at a time is inside of it. That thread has released the
  * GIL, and takes it again now and then to let Python handle signals.
  */
-#include "native_internal.h"
+#include "writing_internal.h"
 
 #include <time.h>
 
