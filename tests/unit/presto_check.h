@@ -58,7 +58,7 @@ size_t presto_check_rounds(size_t rounds);
 
 /**
  * Build a suite of one test case per array element and run it; the value of main(). Time limit per
- * test in seconds.
+ * test in seconds of an idle machine: four times that for a busy one.
  */
 int presto_check_main(const char *name, const TTest *const *tests, size_t count, double timeout_s);
 
