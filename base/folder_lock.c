@@ -15,6 +15,7 @@
  */
 #define _DEFAULT_SOURCE /* flock, gethostname */
 #include "file_internal.h"
+#include "folder_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -183,8 +184,8 @@ static presto_status take(presto_folder_lock *lock, presto_error *err) {
     return PRESTO_ERR_BUSY;
 }
 
-presto_status presto_folder_lock_take(const char *folder, presto_folder_lock **lock_out,
-                                      presto_error *err) {
+presto_status presto__folder_lock_take(const char *folder, presto_folder_lock **lock_out,
+                                       presto_error *err) {
     presto_folder_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
         return presto_fail_memory(err, sizeof *lock);

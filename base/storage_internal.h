@@ -62,7 +62,7 @@ typedef struct presto__storage_thread {
 } presto__storage_thread;
 
 /**
- * `limits` as presto_storage_check takes them. `time` NULL: the system's; else borrowed.
+ * `limits` as presto__storage_check takes them. `time` NULL: the system's; else borrowed.
  * Returns: PRESTO_OK; PRESTO_ERR_MEMORY or _IO (no lock).
  */
 presto_status presto__storage_init(presto__played_storage *storage, const presto_storage *limits,
@@ -95,5 +95,30 @@ typedef struct presto__storage_piece {
 /** They were read, from `begin_ns` on; waits until they would be there. */
 void presto__storage_read(presto__storage_thread *thread, uint64_t begin_ns,
                           const presto__storage_piece *piece);
+
+/** Is any limit set? */
+bool presto__storage_is_set(const presto_storage *storage);
+
+/**
+ * Are the figures those of a storage, or all 0?
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (negative, no number, out of range: rates are 1 to 1e15
+ *          bytes and 0.001 to 1e12 reads a second, times at most an hour); PRESTO_ERR_UNSUPPORTED
+ *          (a reserved word is set).
+ */
+presto_status presto__storage_check(const presto_storage *storage, presto_error *err);
+
+/** What presto_storage_parse reads; "" for no storage. Writes into the caller's `text` and returns
+ * it. */
+char *presto__storage_format(const presto_storage *storage, char text[PRESTO_STORAGE_TEXT_BYTES]);
+
+/** A storage that has a name. docs/loading.md says where the figures come from. */
+typedef struct presto__storage_profile {
+    const char *name;
+    const char *about; /* a few words */
+    presto_storage storage;
+} presto__storage_profile;
+
+/** Profile number i, NULL past the last. Borrowed for ever. */
+const presto__storage_profile *presto__storage_profile_at(size_t i);
 
 #endif

@@ -11,6 +11,7 @@
 #include <presto/text.h>
 
 #include "decimal_internal.h"
+#include "storage_internal.h"
 
 #define MOST_WORD_BYTES 40
 #define MOST_DIGITS 18
@@ -50,7 +51,7 @@ static const part parts[] = {
 #define PART_COUNT (sizeof parts / sizeof parts[0])
 
 /* docs/loading.md names the sources of the figures. */
-static const presto_storage_profile profiles[] = {
+static const presto__storage_profile profiles[] = {
     {"nvme", "a local NVMe drive", {.bytes_per_s = 7e9, .reads_per_s = 1e6, .latency_s = 45e-6}},
     {"network-disk",
      "a cloud's network disk (gp3, as it comes)",
@@ -72,7 +73,7 @@ static const presto_storage_profile profiles[] = {
 };
 #define PROFILE_COUNT (sizeof profiles / sizeof profiles[0])
 
-const presto_storage_profile *presto_storage_profile_at(size_t i) {
+const presto__storage_profile *presto__storage_profile_at(size_t i) {
     return i < PROFILE_COUNT ? &profiles[i] : NULL;
 }
 
@@ -86,14 +87,14 @@ static double value_of(const presto_storage *storage, const part *one) {
     return value;
 }
 
-bool presto_storage_is_set(const presto_storage *storage) {
+bool presto__storage_is_set(const presto_storage *storage) {
     bool is_set = false;
     for (size_t i = 0; i < PART_COUNT; i++)
         is_set = is_set || value_of(storage, &parts[i]) > 0;
     return is_set;
 }
 
-presto_status presto_storage_check(const presto_storage *storage, presto_error *err) {
+presto_status presto__storage_check(const presto_storage *storage, presto_error *err) {
     for (size_t i = 0; i < sizeof storage->reserved / sizeof storage->reserved[0]; i++)
         if (storage->reserved[i] != 0)
             return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
@@ -254,7 +255,7 @@ presto_status presto_storage_parse(const char *text, presto_storage *storage_out
             break;
         at += found.text.bytes + 1;
     }
-    if (!presto_storage_is_set(&storage))
+    if (!presto__storage_is_set(&storage))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "'%.*s' limits nothing",
                            MOST_WORD_BYTES, text);
     *storage_out = storage;
@@ -272,7 +273,7 @@ static const unit *unit_for(const part *one, double value) {
     return best;
 }
 
-char *presto_storage_format(const presto_storage *storage, char text[PRESTO_STORAGE_TEXT_BYTES]) {
+char *presto__storage_format(const presto_storage *storage, char text[PRESTO_STORAGE_TEXT_BYTES]) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < PART_COUNT && used < PRESTO_STORAGE_TEXT_BYTES; i++) {

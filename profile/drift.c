@@ -4,6 +4,9 @@
  * records, shapes of the samples and the time of loading are compared. The latter in rounds, by
  * turns, as the contenders of a sweep are.
  */
+#include "../loader/loader_internal.h"
+#include "../records/records_internal.h"
+#include "../steps/pipelines_internal.h"
 #include "choice/sure_internal.h"
 #include "drift_internal.h"
 
@@ -132,7 +135,7 @@ static presto_status read_sizes(presto_dataset *dataset, presto__series *sizes, 
         size_t at = presto_dataset_locate(dataset, number, &record);
         PRESTO_TRY(presto_dataset_shard_at(dataset, at, &shard, err));
         PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
-        PRESTO_TRY(presto_shard_offsets(shard, record, 1, &offsets, err));
+        PRESTO_TRY(presto__shard_offsets(shard, record, 1, &offsets, err));
         sizes->values[sizes->count] = (double)(offsets[1] - offsets[0]);
     }
     return PRESTO_OK;
@@ -273,7 +276,7 @@ typedef struct timing {
  * step. */
 static uint64_t clock_of(const presto_stream *stream) {
     bool is_elsewhere =
-        stream->plan != NULL && (presto_plan_flags(stream->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0;
+        stream->plan != NULL && (presto__plan_flags(stream->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0;
     return is_elsewhere ? presto__clock_ns() : presto__clock_process_cpu_ns();
 }
 
@@ -382,7 +385,7 @@ static presto_status compare_times(drift_job *job, presto_error *err) {
     /* Pages that were written beside other programs are read up to a fifth slower than others: both
      * are filled anew, in the same way. */
     for (size_t side = 0; side < 2; side++)
-        PRESTO_TRY(presto_source_drop_cache(streams[side]->source, err));
+        PRESTO_TRY(presto__source_drop_cache(streams[side]->source, err));
     PRESTO_TRY(choose_repeats(job, err));
     for (size_t round = 0; round < ROUNDS; round++) {
         /* The first two fill the page cache. Each comes after the other one, so that the

@@ -6,6 +6,7 @@
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
+#include "../steps/pipelines_internal.h"
 #include "profile_internal.h"
 
 #include <stdio.h>
@@ -64,7 +65,7 @@ static presto_status list_splits(const presto_pipeline *pipeline,
         bool wanted = options->split_count == 0;
         for (size_t i = 0; i < options->split_count; i++)
             wanted = wanted || strcmp(options->splits[i], name) == 0;
-        if (wanted && presto_pipeline_representation_storable(pipeline, r))
+        if (wanted && presto__pipeline_representation_storable(pipeline, r))
             PRESTO_TRY(list_add(space->splits, &space->split_count, name, err));
     }
     return PRESTO_OK;

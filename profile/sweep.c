@@ -7,6 +7,8 @@
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
 #include "../base/stop_internal.h"
+#include "../base/storage_internal.h"
+#include "../steps/pipelines_internal.h"
 #include "choice/sure_internal.h"
 #include "predict/predict_internal.h"
 
@@ -81,7 +83,7 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
                            "batches of 0 samples: at least 1 is needed");
     PRESTO_TRY(presto__limits_check(&options->limits, err));
     PRESTO_TRY(presto__prices_check(&options->prices, err));
-    PRESTO_TRY(presto_storage_check(&options->storage, err));
+    PRESTO_TRY(presto__storage_check(&options->storage, err));
     return presto__weights_check(&options->weights, err);
 }
 
@@ -132,7 +134,7 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     presto__digest_add(&digest, numbers, sizeof numbers);
     presto__digest_add(&digest, &options->run_s, sizeof options->run_s);
     char storage[PRESTO_STORAGE_TEXT_BYTES];
-    presto_storage_format(&options->storage, storage);
+    presto__storage_format(&options->storage, storage);
     presto__digest_add(&digest, storage, strlen(storage));
     for (size_t i = 0; i < sweep->path_count; i++)
         presto__digest_add(&digest, sweep->paths[i], strlen(sweep->paths[i]));
@@ -246,10 +248,10 @@ static presto_status copy_texts(const char *const *texts, size_t count, char ***
 /* Then a dataset's own pipeline does not run unless the user names it. */
 static bool runs_code(const presto_pipeline *pipeline) {
     presto_pipeline_options reading = {.struct_bytes = sizeof reading};
-    presto_pipeline_options_of(pipeline, &reading);
+    presto__pipeline_options_of(pipeline, &reading);
     bool runs = reading.step_count > 0;
     for (size_t i = 0; i < presto_pipeline_step_count(pipeline); i++)
-        runs = runs || (presto_pipeline_step_flags(pipeline, i) & PRESTO_STEP_RUNS_PROGRAM) != 0;
+        runs = runs || (presto__pipeline_step_flags(pipeline, i) & PRESTO_STEP_RUNS_PROGRAM) != 0;
     return runs;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All steps, in the order of the help. */
+#include "pipelines_internal.h"
 #include "steps_internal.h"
 
 /* One line a step. */
@@ -35,11 +36,11 @@ static const presto_step_type *const steps[] = {
 /* clang-format on */
 #define STEP_COUNT (sizeof steps / sizeof steps[0])
 
-const presto_step_type *presto_step_at(size_t i) {
+const presto_step_type *presto__step_at(size_t i) {
     return i < STEP_COUNT ? steps[i] : NULL;
 }
 
-const presto_step_type *presto_step_find(const char *name) {
+const presto_step_type *presto__step_find(const char *name) {
     for (size_t i = 0; i < STEP_COUNT; i++)
         if (strcmp(steps[i]->name, name) == 0)
             return steps[i];

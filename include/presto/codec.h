@@ -33,7 +33,7 @@ typedef struct presto_codec_spec {
     presto_span dictionary;        /* the trained dictionary, borrowed; empty if none */
     bool wants_delta;              /* "+delta": bytes are stored as differences to a neighbour */
     unsigned delta_bytes;          /* how far back that neighbour is ("+delta3"); 0 = not known yet:
-                                      presto_codec_spec_fit fills it in */
+                                      it is fitted to what is stored */
 } presto_codec_spec;
 
 /**
@@ -60,39 +60,6 @@ PRESTO_API presto_status presto_codec_check_tensorflow(const presto_codec_spec *
  */
 PRESTO_API char *presto_codec_format(const presto_codec_spec *spec,
                                      char text_out[PRESTO_CODEC_TEXT_BYTES]);
-
-/**
- * Fit the spec to the tensors that will be stored: type_bytes from the dtype, and for "+delta"
- * without a number the distance of neighbours along a row (of the last dimension where that looks
- * like channels, else of one element).
- * Returns: PRESTO_ERR_ARGUMENT if "+delta" is asked for and `tensor` (NULL: encoded bytes) holds no
- *          integers.
- */
-PRESTO_API presto_status presto_codec_spec_fit(presto_codec_spec *spec,
-                                               const presto_tensor_spec *tensor, presto_error *err);
-
-/** Serialized samples, back to back. Borrowed. */
-typedef struct presto_codec_samples {
-    presto_span bytes;
-    const size_t *sample_bytes; /* of each */
-    size_t count;
-} presto_codec_samples;
-
-/**
- * Train a dictionary for a spec with wants_dictionary. Appended to dictionary_out, at most
- * max_bytes (0: 112640, the zstd tool's default). The same samples give the same bytes.
- * Returns: PRESTO_ERR_ARGUMENT (too few or too small samples to learn from; the codec takes none),
- *          PRESTO_ERR_MEMORY.
- */
-PRESTO_API presto_status presto_codec_train(const presto_codec_spec *spec,
-                                            const presto_codec_samples *samples, size_t max_bytes,
-                                            presto_buffer *dictionary_out, presto_error *err);
-
-/**
- * Name of the i-th codec of this design, NULL past the last; *built_out (may be NULL): in this
- * build?
- */
-PRESTO_API const char *presto_codec_name_at(size_t i, bool *built_out);
 
 /**
  * Working state for one thread. The spec is copied; its dictionary must outlive the codec.

@@ -114,11 +114,10 @@ typedef struct presto_dataset presto_dataset;
  * folders of them (searched recursively; sorted; names that start with '_' or '.' , .index files
  * and *.json are passed over). With dataset.json nothing but it is read here; of foreign files the
  * shards are indexed (from their .index or by header hops) to know the counts, unless
- * options->count_later: then those without an index are counted while presto_dataset_walk reads
- * them. A folder that a
- * conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. A file that is something
- * else, such as a WAV file, is PRESTO_ERR_FOREIGN; in the place of a listed shard it is damage, as
- * presto_dataset_shard_at says.
+ * options->count_later: then those without an index are counted while a loader reads them. A folder
+ * that a conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. A file that is
+ * something else, such as a WAV file, is PRESTO_ERR_FOREIGN; in the place of a listed shard it is
+ * damage, as presto_dataset_shard_at says.
  * Owner:   caller, presto_dataset_free.
  */
 PRESTO_API presto_status presto_dataset_open(const char *const *paths, size_t path_count,
@@ -134,22 +133,13 @@ PRESTO_API void presto_dataset_free(presto_dataset *dataset);
 PRESTO_API const presto_dataset_info *presto_dataset_get_info(const presto_dataset *dataset);
 /** Was there a dataset.json? */
 PRESTO_API bool presto_dataset_is_ours(const presto_dataset *dataset);
-/** Which checks it is read with. */
-PRESTO_API presto_checks presto_dataset_checks(const presto_dataset *dataset);
-/** Are its shards read past damage (presto_shard_options.tolerate)? */
-PRESTO_API bool presto_dataset_tolerates(const presto_dataset *dataset);
 /** All records; PRESTO_COUNT_UNKNOWN as long as they are not counted. Any thread. */
 PRESTO_API uint64_t presto_dataset_records(const presto_dataset *dataset);
 /** Codec of the records with its dictionary loaded; lives as long as the dataset. */
 PRESTO_API const presto_codec_spec *presto_dataset_codec(const presto_dataset *dataset);
 PRESTO_API size_t presto_dataset_shard_count(const presto_dataset *dataset);
-/** Close the files that no thread reads from. They are opened again when one does. Any thread. */
-PRESTO_API void presto_dataset_close_idle(presto_dataset *dataset);
 /** Path of shard i, as opened. Borrowed. */
 PRESTO_API const char *presto_dataset_shard_path(const presto_dataset *dataset, size_t i);
-/** Number of the first record of shard i (i == shard_count: the total); PRESTO_COUNT_UNKNOWN as
- * long as the shards before it are not counted. */
-PRESTO_API uint64_t presto_dataset_shard_first(const presto_dataset *dataset, size_t i);
 
 /**
  * Shard i, opened and indexed at the first call and kept open (files beyond the process's
@@ -172,71 +162,6 @@ PRESTO_API bool presto_dataset_take_warning(presto_dataset *dataset, presto_erro
  * walked over. */
 PRESTO_API size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number,
                                         uint64_t *record_out);
-
-/** Stored bytes per record on average over the dataset, at least 1; a guess from the first records
- * as long as they are not counted. */
-PRESTO_API uint64_t presto_dataset_mean_bytes(const presto_dataset *dataset);
-
-/* ---- reading foreign files before they are counted ---- */
-
-/**
- * Count all records now, by the headers of what is not counted yet.
- * Returns: as presto_dataset_open.
- * Threads: any.
- */
-PRESTO_API presto_status presto_dataset_count(presto_dataset *dataset, presto_error *err);
-
-/**
- * Begin to walk at record `number`: all records before it are passed over. One walk at a time.
- * Returns: PRESTO_OK: the next step of the walk gives `number`; presto_dataset_end_walk ends it.
- *          PRESTO_END: there is nothing to walk, all records are counted (also because somebody
- *          else walks, or has walked farther). What presto_dataset_count fails with.
- */
-PRESTO_API presto_status presto_dataset_begin_walk(presto_dataset *dataset, uint64_t number,
-                                                   presto_error *err);
-/** Others may walk. What was found is kept. */
-PRESTO_API void presto_dataset_end_walk(presto_dataset *dataset);
-
-/**
- * A walk that does not read: find records until `number` of them are known, or all there are. Those
- * before the last one may then be read by number, in any order, from presto_dataset_shard_with.
- * *known_out: how many are known, also on failure. Not after presto_dataset_walk.
- * Returns: PRESTO_OK; what presto_dataset_count fails with: nothing can be found after that.
- * Threads: any, one after the other.
- */
-PRESTO_API presto_status presto_dataset_pass(presto_dataset *dataset, uint64_t number,
-                                             uint64_t *known_out, presto_error *err);
-/** As presto_dataset_shard_at, for reading up to `record` in it. As long as that is known, the
- * others are not counted for it. */
-PRESTO_API presto_status presto_dataset_shard_with(presto_dataset *dataset, size_t i,
-                                                   uint64_t record, presto_shard **shard_out,
-                                                   presto_error *err);
-
-/**
- * A step of the walk: the next records are found, and read into `block` unless their shard has an
- * index. Their payloads are not checked. A damaged range is a stretch of one record with a fault,
- * as presto_shard_index says for `tolerate`; without it, the first fault is the last stretch.
- * Returns: PRESTO_OK; PRESTO_END: there are no more, and all are counted; PRESTO_ERR_MEMORY,
- *          PRESTO_ERR_IO, PRESTO_ERR_NOT_FOUND, PRESTO_ERR_CORRUPT (a file was replaced).
- * Threads: any, one after the other.
- */
-PRESTO_API presto_status presto_dataset_walk(presto_dataset *dataset,
-                                             const presto_walk_limits *limits, presto_block *block,
-                                             presto_stretch *stretch, presto_error *err);
-
-/**
- * Check the records of a stretch that is read and has no fault: block->records then has them, as
- * after presto_shard_fetch.
- * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
- * Threads: any.
- */
-PRESTO_API presto_status presto_stretch_check(presto_dataset *dataset,
-                                              const presto_stretch *stretch, presto_block *block,
-                                              presto_error *err);
-/** Why record i of a checked stretch is damaged. Returns its status. */
-PRESTO_API presto_status presto_stretch_describe(presto_dataset *dataset,
-                                                 const presto_stretch *stretch, size_t i,
-                                                 presto_block *block, presto_error *err);
 
 #ifdef __cplusplus
 }

@@ -49,20 +49,6 @@ PRESTO_API presto_status presto_file_check_replace(const char *path, presto_erro
 typedef struct presto_folder_lock presto_folder_lock;
 
 /**
- * Become the one who writes to the folder, which stands already. Does not wait. What a process
- * that was killed has left is in nobody's way. On NFS the lock holds between machines, as long as
- * the server hears of the one that has it. On a file system without locks PRESTO_LOCK_FILE itself
- * is the lock, and has to be removed by hand if its process was killed.
- *
- * Owner:   the caller has *lock_out until presto_folder_lock_release.
- * Returns: PRESTO_ERR_BUSY (another process has it; the message says which); PRESTO_ERR_NOT_FOUND
- *          (there is no such folder); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
- * Threads: any; a second lock of the same process is refused as another process's is.
- */
-PRESTO_API presto_status presto_folder_lock_take(const char *folder, presto_folder_lock **lock_out,
-                                                 presto_error *err);
-
-/**
  * Does the folder still stand, and is it still ours? PRESTO_ERR_BUSY: somebody has removed it or
  * the lock's file, so that others may write there. Any thread.
  */

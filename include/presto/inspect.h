@@ -208,12 +208,6 @@ static inline void presto_info_done(presto_info *info) {
     presto_info_done_sized(info);
 }
 
-/**
- * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table
- * is in base/content.c), or NULL.
- */
-PRESTO_API const char *presto_content_name(presto_span bytes);
-
 /* ---- index, repair ---- */
 
 /**

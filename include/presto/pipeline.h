@@ -33,9 +33,6 @@ typedef struct presto_source_type {
     bool takes_records;  /* its paths are TFRecords, or a dataset */
 } presto_source_type;
 
-PRESTO_API const presto_source_type *presto_source_type_at(size_t i);
-PRESTO_API const presto_source_type *presto_source_type_find(const char *name);
-
 typedef struct presto_pipeline presto_pipeline;
 
 /** May a pipeline run code that it names: load its plugins, start programs (`step: command`)? */
@@ -79,11 +76,6 @@ static inline void presto_pipeline_options_defaults(presto_pipeline_options *opt
     presto_pipeline_options_init(options, sizeof *options);
 }
 
-/** The options with which another text is read as this pipeline was: with its own steps and those
- * of its plugins, and allowed to run code if it is. They borrow from the pipeline. */
-PRESTO_API void presto_pipeline_options_of(const presto_pipeline *pipeline,
-                                           presto_pipeline_options *options_out);
-
 /**
  * Load a pipeline: the name of a built-in one, or a path (with a '/' or ending in .yaml or .yml).
  * Options of kind FILE are relative to the folder of the path; in `set`, to the working folder.
@@ -105,8 +97,6 @@ PRESTO_API presto_status presto_pipeline_load(const char *name_or_path,
 PRESTO_API presto_status presto_pipeline_parse(presto_span yaml, const char *file,
                                                const presto_pipeline_options *options,
                                                presto_pipeline **pipeline_out, presto_error *err);
-/** Another owner, who calls presto_pipeline_free, too. Threads: any. */
-PRESTO_API presto_pipeline *presto_pipeline_keep(const presto_pipeline *pipeline);
 PRESTO_API void presto_pipeline_free(presto_pipeline *pipeline);
 
 /** i-th built-in pipeline's name, NULL past the last. */
@@ -119,46 +109,11 @@ PRESTO_API const char *presto_pipeline_name(const presto_pipeline *pipeline);
  */
 PRESTO_API const char *presto_pipeline_json(const presto_pipeline *pipeline);
 
-/**
- * Is `json`, as presto_pipeline_json() writes it, the definition of this pipeline? White space and
- * the order of keys do not count.
- * Returns: as presto_pipeline_parse.
- */
-PRESTO_API presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *json,
-                                              bool *same_out, presto_error *err);
-/**
- * Can this pipeline go on where the one defined by `json` stopped: at its representation `split`?
- * Both must have one name and the same steps up to there, and the same source if that yields
- * values.
- * Returns: as presto_pipeline_parse.
- */
-PRESTO_API presto_status presto_pipeline_continues(const presto_pipeline *pipeline,
-                                                   const char *json, const char *split,
-                                                   bool *continues_out, presto_error *err);
-
 PRESTO_API const presto_source_type *presto_pipeline_source(const presto_pipeline *pipeline);
-/** Value of the source's option `name`; NULL only if its table has no such option. */
-PRESTO_API const presto_option *presto_pipeline_source_option(const presto_pipeline *pipeline,
-                                                              const char *name);
 
 PRESTO_API size_t presto_pipeline_step_count(const presto_pipeline *pipeline);
 PRESTO_API const presto_step_type *presto_pipeline_step_type(const presto_pipeline *pipeline,
                                                              size_t i);
-/** Flags (presto_step_flag) of step i with its options; 0 if there is none. */
-PRESTO_API unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, size_t i);
-
-/** Value of option `name` of step i; NULL if there is no such step or option. */
-PRESTO_API const presto_option *presto_pipeline_step_option(const presto_pipeline *pipeline,
-                                                            size_t i, const char *name);
-
-/** What the pipeline's source gives, as far as its options tell. Owned by the pipeline. */
-PRESTO_API const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline);
-
-/**
- * With "from=" in presto_pipeline_options.set: the name that the source of the text has for the
- * feature that the steps work on. Else NULL. Owned by the pipeline.
- */
-PRESTO_API const char *presto_pipeline_usual_feature(const presto_pipeline *pipeline);
 
 /**
  * Representations: number 0 is "unprocessed", the source itself; then what a source of values
@@ -180,8 +135,6 @@ PRESTO_API presto_status presto_pipeline_representation_named(const presto_pipel
                                                               size_t *r_out, presto_error *err);
 /** How many steps have run when representation r is reached. */
 PRESTO_API size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, size_t r);
-/** May it be stored, i.e. is no random step before it? ("unprocessed": as the source has it.) */
-PRESTO_API bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r);
 
 /**
  * The representation that is worth storing if the user names none: the last one before a random
@@ -229,48 +182,15 @@ PRESTO_API presto_status presto_plan_new(const presto_pipeline *pipeline,
                                          presto_error *err);
 PRESTO_API void presto_plan_free(presto_plan *plan);
 PRESTO_API size_t presto_plan_step_count(const presto_plan *plan);
-PRESTO_API const char *presto_plan_step_name(const presto_plan *plan, size_t i);
 /** Flags (presto_step_flag) of step i; 0 if there is none. */
 PRESTO_API unsigned presto_plan_step_flags(const presto_plan *plan, size_t i);
-/** The feature that step i is told to read (`reads: NAME`); NULL: the main one. Borrowed from the
- * pipeline. */
-PRESTO_API const char *presto_plan_step_reads(const presto_plan *plan, size_t i);
-/** The k-th of the other features that step i moves as it moves its image (`also`, `boxes`,
- * `keypoints`), a name or a prefix with a star behind it; NULL past the last. Borrowed from the
- * pipeline. */
-PRESTO_API const char *presto_plan_step_also(const presto_plan *plan, size_t i, size_t k);
 /** What the plan makes of the feature `name`, beside the main one: *spec_io is what enters, then
  * what comes out, as far as it is known before any data. */
 PRESTO_API void presto_plan_feature(const presto_plan *plan, const char *name,
                                     presto_tensor_spec *spec_io);
-/** Does step i move the pixels of the main feature, but not this one, which looks, by its name or
- * shape, like a mask, boxes or points of it? */
-PRESTO_API bool presto_plan_leaves(const presto_plan *plan, size_t i,
-                                   const presto_feature_spec *feature);
-/** What comes out of the plan, as far as it is known before any data. */
-PRESTO_API const presto_tensor_spec *presto_plan_output(const presto_plan *plan);
-/** Flags (presto_step_flag) that at least one of its steps has. */
-PRESTO_API unsigned presto_plan_flags(const presto_plan *plan);
 /** The plan as text for --explain: a line a step, and one about fusion if steps are fused. Owned by
  * the plan. */
 PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
-
-/**
- * Append what the plan computes as a JSON array, an object a step with all options that have a
- * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs, as long as the
- * files of presto_plan_files() hold the same.
- * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
- */
-PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
-                                          presto_error *err);
-
-/**
- * Call `found` for each file that the outputs depend on: those that options of kind FILE name, the
- * program and files of a COMMAND, the plugin of a step. It may be called twice for a file. Paths
- * are borrowed during the call; there may be no such file.
- */
-PRESTO_API void presto_plan_files(const presto_plan *plan,
-                                  void (*found)(void *user, const char *path), void *user);
 
 /** Reads a source file on behalf of a step: bytes valid until the arena is reset. */
 typedef presto_status (*presto_read_file_fn)(void *user, presto_span path, presto_arena *arena,
@@ -308,14 +228,10 @@ typedef struct presto_plan_worker_options {
                             run. Default NULL */
     presto_read_file_fn read_file; /* NULL: steps that read files fail */
     void *read_file_user;
-    presto_stop_fn should_stop; /* asked by steps that wait, beside presto_plan_worker_cancel(), by
-                                   the worker's thread. Default NULL */
+    presto_stop_fn should_stop; /* asked by steps that wait, by the worker's thread. Default NULL */
     void *should_stop_user;
     void (*on_return)(void *user, size_t bytes); /* a step has freed what it had asked the arena's
                                                     on_grow for; user is on_grow_user. Default NULL */
-    void (*on_note)(void *user, const char *step, const char *text); /* a step of this name has
-                                    called presto_step_note. Borrowed during the call. Default NULL */
-    void *on_note_user;
 } presto_plan_worker_options;
 
 PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,
@@ -328,13 +244,6 @@ PRESTO_API presto_status presto_plan_worker_new(const presto_plan *plan,
                                                 const presto_plan_worker_options *options,
                                                 presto_plan_worker **worker_out, presto_error *err);
 PRESTO_API void presto_plan_worker_free(presto_plan_worker *worker);
-
-/** Memory that its steps' buffers hold. The worker's thread. */
-PRESTO_API size_t presto_plan_worker_memory(const presto_plan_worker *worker);
-
-/** No more results are wanted: a run under way, and all later ones, end soon, with
- * PRESTO_ERR_STOPPED if a step had to be interrupted. Any thread. */
-PRESTO_API void presto_plan_worker_cancel(presto_plan_worker *worker);
 
 /** Where and how one sample runs. Defaults: all 0. */
 typedef struct presto_plan_run_options {

@@ -52,7 +52,7 @@
  *             number of threads; the others by one at a time, unless their header says more.
  *
  * Each header that is included here compiles alone, too. The other headers (shards, codecs,
- * frames, Examples, own steps) are for those who need one part without the rest.
+ * Examples, own steps) are for those who need one part without the rest.
  */
 #ifndef PRESTO_PRESTO_H
 #define PRESTO_PRESTO_H

@@ -47,7 +47,7 @@ typedef struct presto_shard_options {
                       a dataset that is shorter than dataset.json says for what it holds; default
                       false */
     bool count_later; /* presto_dataset_open does not count the records of foreign files that have
-                         no index: presto_dataset_walk reads them at once. Default false */
+                         no index: a loader counts them while it reads. Default false */
     /* A file without a fitting <file>.index is looked up in index_dir, and what is found by its
      * headers is kept, if the file is whole. That this fails is told as a warning. Default
      * PRESTO_KEEP_NO_INDEX: neither */
@@ -71,7 +71,6 @@ PRESTO_API presto_status presto_shard_open(const char *path, const presto_shard_
 PRESTO_API void presto_shard_free(presto_shard *shard);
 
 PRESTO_API const char *presto_shard_path(const presto_shard *shard);
-PRESTO_API presto_file_compression presto_shard_compression(const presto_shard *shard);
 /** Size of the file on disk in bytes. */
 PRESTO_API uint64_t presto_shard_file_bytes(const presto_shard *shard);
 
@@ -88,21 +87,9 @@ PRESTO_API uint64_t presto_shard_file_bytes(const presto_shard *shard);
  */
 PRESTO_API presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
                                             presto_error *err);
-/** Damaged ranges that take a record's place; 0 unless indexing was tolerant. */
-PRESTO_API uint64_t presto_shard_lost_ranges(const presto_shard *shard);
 /** Number of records, damaged ranges included, once presto_shard_index has succeeded; before, of
- * those that presto_dataset_pass has found and that can be read. Any thread. */
+ * those that a loader has found on the way and that can be read. Any thread. */
 PRESTO_API uint64_t presto_shard_records(const presto_shard *shard);
-/**
- * Offsets of the frames of records [first, first + count) and, as one more value, where the last of
- * them ends, in bytes of the (decompressed) file. first + count <= presto_shard_records.
- * Owner:   borrowed, valid as long as the shard.
- * Threads: any.
- * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT; where an index does not hold and has to be replaced,
- *          also what presto_shard_index returns.
- */
-PRESTO_API presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
-                                              const uint64_t **offsets_out, presto_error *err);
 
 /**
  * One record as read. `status` < 0: this record is damaged (its payload is empty), the others are
@@ -131,31 +118,6 @@ typedef struct presto_block {
 
 PRESTO_API void presto_block_done(presto_block *block);
 
-/** What a step of a walk (presto_dataset_walk) may take. */
-typedef struct presto_walk_limits {
-    size_t records;             /* at most, >= 1 */
-    size_t bytes;               /* about so many; a larger record is taken alone */
-    const presto_arena *grower; /* asked before a block grows (presto_arena_may_grow); NULL: none */
-} presto_walk_limits;
-
-/**
- * Records that stand next to each other in a shard, as a step of a walk found them. Zero-initialise
- * it and use it for step after step; presto_stretch_done frees.
- */
-typedef struct presto_stretch {
-    size_t shard;   /* in the dataset */
-    uint64_t first; /* number of its first record in the shard */
-    size_t count;
-    bool is_read;       /* their bytes are in the block; false: the shard has an index, and
-                           presto_shard_fetch reads them */
-    bool is_last;       /* after `fault`, nothing can be read */
-    presto_error fault; /* status < 0: its one record is none, for this reason */
-    /* private to records/ */
-    presto_buffer offsets_;
-} presto_stretch;
-
-PRESTO_API void presto_stretch_done(presto_stretch *stretch);
-
 /**
  * Read records [first, first + count) of the shard into `block`, replacing what it held.
  *
@@ -172,14 +134,6 @@ PRESTO_API void presto_stretch_done(presto_stretch *stretch);
  */
 PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                             presto_block *block, presto_error *err);
-
-/**
- * Ask the system to read records [first, first + count) into the page cache, without waiting: where
- * the next reads are known but do not follow each other. A hint: nothing can fail. Does nothing to
- * compressed files, nor to records that are not known.
- * Threads: any number at once.
- */
-PRESTO_API void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
 
 /* ---- writing ---- */
 
@@ -225,15 +179,6 @@ PRESTO_API presto_status presto_shard_writer_append(presto_shard_writer *writer,
                                                     presto_span payload, presto_error *err);
 
 /**
- * Append `count` records that are framed already, back to back in `frames`; frame_bytes[i] is the
- * size of the i-th whole frame. The CRCs are not checked again.
- */
-PRESTO_API presto_status presto_shard_writer_append_frames(presto_shard_writer *writer,
-                                                           presto_span frames,
-                                                           const uint32_t *frame_bytes,
-                                                           size_t count, presto_error *err);
-
-/**
  * Flush, write the index, fsync, rename, fsync the folder. On failure nothing is left under
  * `path`.
  */
@@ -250,15 +195,6 @@ static inline presto_status presto_shard_writer_finish(presto_shard_writer *writ
 
 /** Free; if not finished, remove the temporary file. NULL is fine. */
 PRESTO_API void presto_shard_writer_free(presto_shard_writer *writer);
-
-/* ---- index files ---- */
-
-/**
- * Write <data_path>.index: offsets of `count` records (count + 1 values, the last is the end).
- * Bytes: docs/format.md. Atomic (temporary name, rename).
- */
-PRESTO_API presto_status presto_index_write(const char *data_path, const uint64_t *offsets,
-                                            uint64_t count, uint64_t data_bytes, presto_error *err);
 
 #ifdef __cplusplus
 }

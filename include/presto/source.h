@@ -70,23 +70,14 @@ PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
 #define PRESTO_SOURCE_IDENTITY_BYTES 33
-/**
- * A text that changes if a file of the source is added, removed, renamed or written: 32 hex digits,
- * a digest of their paths, sizes and times. Nothing is read from the files. Of all samples, whatever
- * part of them was chosen; they must be counted.
- * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
- */
-PRESTO_API presto_status presto_source_identify(const presto_source *source,
-                                                char text_out[PRESTO_SOURCE_IDENTITY_BYTES],
-                                                presto_error *err);
-/**
- * Keep only the first `count` samples (a smaller count for a sample sweep); count >=
- * presto_source_count changes nothing. Samples that are not counted yet are counted now. Not for a
- * mix, whose proportions it would change.
- */
-PRESTO_API void presto_source_truncate(presto_source *source, uint64_t count);
 
-/** A part of a source's samples. */
+/**
+ * A part of a source's samples. The parts are disjoint and together complete. A sample's part depends
+ * on its name and the seed: files that are added change the part of no other sample. The name is the
+ * path below the folder that was given; of samples in a file of many, the file's name and the number
+ * there; in a dataset that presto-write made, the number. So the ratio is met as draws meet it, not
+ * exactly.
+ */
 typedef struct presto_partition {
     const char *ratio; /* two to 16 whole numbers: "90/10", "80/10/10". NULL: all samples */
     const char *part;  /* of two: "train" or "eval"; of three: "train", "validation" or "test"; or a
@@ -105,32 +96,11 @@ typedef struct presto_partition {
 PRESTO_API presto_status presto_partition_check(const presto_partition *partition,
                                                 presto_error *err);
 
-/**
- * Leave only one part of the samples. The parts are disjoint and together complete. A sample's part
- * depends on its name and the seed: files that are added change the part of no other sample. The
- * name is the path below the folder that was given; of samples in a file of many, the file's name
- * and the number there; in a dataset that presto-write made, the number. So the ratio is met as
- * draws meet it, not exactly.
- * With `even_samples`, as many samples are left: equal stretches of samples that follow one
- * another, each in the middle of one of as many equal stretches of the source. They are 16, or more
- * if each would have more than 1 MiB, or one per sample if there are fewer. Of a source that can
- * only be read from its start, the first samples are left.
- * Samples that are not counted yet are counted now. From then on,
- * presto_source_count counts these, and numbers of samples are among these.
- * Returns: PRESTO_OK; PRESTO_END (even samples are the first ones); PRESTO_ERR_ARGUMENT (as
- *          presto_partition_check, or both a ratio and `even_samples`; a mix, whose inputs are split
- *          instead); PRESTO_ERR_NOT_FOUND (there is no sample in the part).
- */
-PRESTO_API presto_status presto_source_choose(presto_source *source,
-                                              const presto_partition *partition, presto_error *err);
-
 /** Declared features, as far as known (foreign TFRecords: none). Borrowed. */
 PRESTO_API const presto_feature_spec *presto_source_features(const presto_source *source,
                                                              size_t *count_out);
 /** Name of the main feature; NULL if not known. Borrowed. */
 PRESTO_API const char *presto_source_main_feature(const presto_source *source);
-/** What is known of its values; nothing if there is none. */
-PRESTO_API presto_tensor_spec presto_source_main_spec(const presto_source *source);
 /**
  * Names of the labels in their numeric order (parent folders); *count_out = 0 if there are none.
  * Borrowed.
@@ -152,12 +122,6 @@ typedef enum presto_note_kind {
 
 /** The kind of note i, which is below presto_source_notes' count. */
 PRESTO_API presto_note_kind presto_source_note_kind(const presto_source *source, size_t i);
-
-/**
- * Drop the page cache of everything this source reads (posix_fadvise(DONTNEED) per file after
- * sync), for a cold epoch.
- */
-PRESTO_API presto_status presto_source_drop_cache(presto_source *source, presto_error *err);
 
 #ifdef __cplusplus
 }

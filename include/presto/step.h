@@ -144,13 +144,6 @@ PRESTO_API const presto_feature *presto_step_feature(presto_step_context *contex
 PRESTO_API presto_status presto_step_set_feature(presto_step_context *context, const char *name,
                                                  const presto_tensor *value, presto_error *err);
 
-/**
- * Tell the user something of this sample that is no error, such as a charset that is not known: one
- * short line that is the same for all such samples. A loader counts equal texts and keeps the first
- * of their samples as an example (presto_loader_note_sized). Once a sample. Copied.
- */
-PRESTO_API void presto_step_note(presto_step_context *context, const char *text);
-
 /** Is the result no longer wanted? Steps that wait or compute for long look at it now and then, and
  * end with PRESTO_ERR_STOPPED. */
 PRESTO_API bool presto_step_is_cancelled(const presto_step_context *context);
@@ -315,11 +308,6 @@ typedef struct presto_plugin {
     PRESTO_API extern const presto_plugin presto_plugin_steps;                                     \
     const presto_plugin presto_plugin_steps = {PRESTO_STEP_ABI, sizeof(list) / sizeof((list)[0]),  \
                                                (list)}
-
-/** The i-th known step, in the order of the registry; NULL past the last. */
-PRESTO_API const presto_step_type *presto_step_at(size_t i);
-/** By name; NULL if unknown. */
-PRESTO_API const presto_step_type *presto_step_find(const char *name);
 
 #ifdef __cplusplus
 }

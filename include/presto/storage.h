@@ -34,17 +34,6 @@ typedef struct presto_storage {
     uint64_t reserved[3];          /* 0 */
 } presto_storage;
 
-/** Is any limit set? */
-PRESTO_API bool presto_storage_is_set(const presto_storage *storage);
-
-/**
- * Are the figures those of a storage, or all 0?
- * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (negative, no number, out of range: rates are 1 to 1e15
- *          bytes and 0.001 to 1e12 reads a second, times at most an hour); PRESTO_ERR_UNSUPPORTED
- *          (a reserved word is set).
- */
-PRESTO_API presto_status presto_storage_check(const presto_storage *storage, presto_error *err);
-
 /**
  * Parse "bandwidth=910MB/s,per-thread=219MB/s,iops=222000,latency=8us,open=65ms", of which any part
  * may be missing, or the name of a profile, which such parts may follow and change: "nvme",
@@ -58,20 +47,6 @@ PRESTO_API presto_status presto_storage_parse(const char *text, presto_storage *
                                               presto_error *err);
 
 #define PRESTO_STORAGE_TEXT_BYTES 160
-/** What presto_storage_parse reads; "" for no storage. Writes into the caller's `text` and returns
- * it. */
-PRESTO_API char *presto_storage_format(const presto_storage *storage,
-                                       char text[PRESTO_STORAGE_TEXT_BYTES]);
-
-/** A storage that has a name. docs/loading.md says where the figures come from. */
-typedef struct presto_storage_profile {
-    const char *name;
-    const char *about; /* a few words */
-    presto_storage storage;
-} presto_storage_profile;
-
-/** Profile number i, NULL past the last. Borrowed for ever. */
-PRESTO_API const presto_storage_profile *presto_storage_profile_at(size_t i);
 
 #ifdef __cplusplus
 }

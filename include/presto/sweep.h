@@ -372,7 +372,9 @@ PRESTO_API const presto_sweep_facts *presto_sweep_get_facts(const presto_sweep *
  * `may_replace`.
  *
  * Owner:   the caller has *lock_out until presto_folder_lock_release.
- * Returns: PRESTO_ERR_ARGUMENT (it holds results); as presto_folder_lock_take, presto_sweep_write.
+ * Returns: PRESTO_ERR_ARGUMENT (it holds results); PRESTO_ERR_BUSY (another process, or another lock
+ *          of this one, has the folder; the message says which; presto/file.h); as
+ *          presto_sweep_write.
  */
 PRESTO_API presto_status presto_sweep_claim(const char *dir, bool may_replace,
                                             presto_folder_lock **lock_out, presto_error *err);

@@ -10,6 +10,7 @@
 
 #include <presto/version.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "disk_files_internal.h"
 
 static void add_text(presto__digest *digest, const char *text) {
@@ -52,10 +53,10 @@ static presto_status add_plan(presto__digest *digest, const presto_plan *plan, p
         return PRESTO_OK;
     }
     presto_buffer text = {0};
-    PRESTO_TRY(presto_plan_json(plan, &text, err));
+    PRESTO_TRY(presto__plan_json(plan, &text, err));
     presto__digest_add(digest, text.data, text.bytes);
     presto_buffer_done(&text);
-    presto_plan_files(plan, add_named_file, digest);
+    presto__plan_files(plan, add_named_file, digest);
     return PRESTO_OK;
 }
 

@@ -17,6 +17,9 @@
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../records/records_internal.h"
+#include "../../steps/pipelines_internal.h"
+#include "../loader_internal.h"
 #include "convert_internal.h"
 
 /* Memory for records in flight: for each thread, and for the writers. */
@@ -97,14 +100,14 @@ static presto_status keep_split(presto__conversion *job, const char *holds, pres
 static presto_status make_plan(presto__conversion *job, const char *holds, presto_error *err) {
     presto__step_range steps;
     PRESTO_TRY(presto__input_steps(job->pipeline, holds, job->split, &steps, err));
-    presto_tensor_spec spec = presto_source_main_spec(job->source);
+    presto_tensor_spec spec = presto__source_main_spec(job->source);
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .first_step = steps.first,
                                    .last_step = steps.last,
                                    .in = &spec};
     PRESTO_TRY(presto_plan_new(job->pipeline, &options, &job->plan, err));
     PRESTO_TRY(presto__note_steps(job->source, NULL, job->plan, err));
-    if ((presto_plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
+    if ((presto__plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
         job->regroup_step = steps.last - 1;
     return PRESTO_OK;
 }
@@ -122,7 +125,7 @@ static presto_status prepare_steps(presto__conversion *job, const char *const *p
     PRESTO_TRY(make_plan(job, input.holds, err));
     job->pipeline_json = presto_pipeline_json(job->pipeline);
     job->seed = job->options->seed;
-    *stored_out = *presto_plan_output(job->plan);
+    *stored_out = *presto__plan_output(job->plan);
     return PRESTO_OK;
 }
 
@@ -144,7 +147,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     job->pipeline_json = info->pipeline_json;
     job->split = info->split;
     job->seed = info->seed;
-    *stored_out = presto_source_main_spec(job->source);
+    *stored_out = presto__source_main_spec(job->source);
     return PRESTO_OK;
 }
 
@@ -160,11 +163,11 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
     else
         PRESTO_TRY(prepare_records(job, paths, path_count, &stored, err));
     bool is_numeric = stored.dtype != PRESTO_STRING && stored.dtype != PRESTO_DTYPE_UNKNOWN;
-    PRESTO_TRY(presto_codec_spec_fit(&job->codec, is_numeric ? &stored : NULL, err));
+    PRESTO_TRY(presto__codec_spec_fit(&job->codec, is_numeric ? &stored : NULL, err));
     presto_codec_format(&job->codec, job->codec_text);
-    PRESTO_TRY(presto_source_choose(job->source, &options->partition, err));
+    PRESTO_TRY(presto__source_choose(job->source, &options->partition, err));
     if (options->limit_samples != 0)
-        presto_source_truncate(job->source, options->limit_samples);
+        presto__source_truncate(job->source, options->limit_samples);
     job->sample_count = presto__source_positions(job->source);
     job->main_feature = job->source->main_feature;
     job->label_names = presto_source_label_names(job->source, &job->label_count);
@@ -214,7 +217,6 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     if (!job->is_finished) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));
         PRESTO_TRY(presto__conversion_write_shards(job, err));
-        presto__conversion_take_notes(job);
     }
     return presto__conversion_conclude(job, err);
 }

@@ -9,6 +9,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
+#include "../../records/records_internal.h"
 #include "convert_internal.h"
 
 #define DICTIONARY_SAMPLES 1000
@@ -100,10 +101,10 @@ presto_status presto__conversion_make_dictionary(presto__conversion *job, presto
         training set = {0};
         status = collect_training(job, &set, err);
         if (status == PRESTO_OK)
-            status = presto_codec_train(&job->codec,
-                                        &(presto_codec_samples){presto_buffer_span(&set.samples),
-                                                                set.sample_bytes, set.count},
-                                        0, &job->dictionary, err);
+            status = presto__codec_train(&job->codec,
+                                         &(presto__codec_samples){presto_buffer_span(&set.samples),
+                                                                  set.sample_bytes, set.count},
+                                         0, &job->dictionary, err);
         if (status == PRESTO_OK)
             status =
                 presto__replace_file(job->dir, PRESTO__DICTIONARY_FILE,

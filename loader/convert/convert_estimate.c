@@ -6,6 +6,7 @@
 #include <presto/numbers.h>
 #include <presto/step.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "convert_internal.h"
 
 #define SAMPLES 8
@@ -52,10 +53,10 @@ void presto__conversion_note_size(presto__conversion *job) {
     const unsigned unknown = PRESTO_STEP_RUNS_PROGRAM | PRESTO_STEP_REGROUPS;
     if (options->on_note == NULL || options->resume || job->plan == NULL || source == 0 ||
         job->sample_count == 0 || options->file_compression != PRESTO_FILE_PLAIN ||
-        presto_plan_step_count(job->plan) == 0 || (presto_plan_flags(job->plan) & unknown) != 0)
+        presto_plan_step_count(job->plan) == 0 || (presto__plan_flags(job->plan) & unknown) != 0)
         return;
     for (size_t i = 0; i < presto_plan_step_count(job->plan); i++)
-        if (presto_step_find(presto_plan_step_name(job->plan, i)) == NULL)
+        if (presto__step_find(presto__plan_step_name(job->plan, i)) == NULL)
             return; /* a plugin's: it may take as long as it likes */
     if (measure(job, &bytes, &count, NULL) < 0 || count == 0)
         return; /* whatever is wrong, the conversion will say */

@@ -16,6 +16,8 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/folder_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "convert_internal.h"
 
 #define INDEX ".index"
@@ -190,7 +192,7 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
     bool same_pipeline = same_text(info.pipeline_json, job->pipeline_json);
     presto_status status = PRESTO_OK;
     if (job->pipeline != NULL && info.pipeline_json != NULL)
-        status = presto_pipeline_same(job->pipeline, info.pipeline_json, &same_pipeline, err);
+        status = presto__pipeline_same(job->pipeline, info.pipeline_json, &same_pipeline, err);
     uint64_t samples = 0;
     for (size_t i = 0; i < info.shard_count; i++)
         samples += info.shards[i].records;
@@ -384,7 +386,8 @@ static presto_status lock_finished(presto__conversion *job, presto_error *err) {
     struct stat info;
     bool is_left = lstat(path, &info) == 0;
     free(path);
-    presto_status status = is_left ? presto_folder_lock_take(job->dir, &job->lock, err) : PRESTO_OK;
+    presto_status status =
+        is_left ? presto__folder_lock_take(job->dir, &job->lock, err) : PRESTO_OK;
     return status == PRESTO_ERR_BUSY ? status : PRESTO_OK;
 }
 
@@ -396,7 +399,7 @@ static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
         if (!job->made_dir && errno != EEXIST)
             return presto_fail_errno(err, errno, job->dir, "cannot make folder");
         PRESTO_TRY(check_is_folder(job, err));
-        status = presto_folder_lock_take(job->dir, &job->lock, err);
+        status = presto__folder_lock_take(job->dir, &job->lock, err);
     }
     if (status < 0 && job->made_dir)
         (void)rmdir(job->dir); /* unless another process has started there */

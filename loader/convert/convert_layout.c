@@ -2,6 +2,7 @@
 /* Which samples are in which shard of a conversion, and the names of shards. */
 #include <stdio.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "convert_internal.h"
 
 bool presto__conversion_by_size(const presto__conversion *job) {
@@ -10,7 +11,7 @@ bool presto__conversion_by_size(const presto__conversion *job) {
 
 bool presto__conversion_leaves_out(const presto__conversion *job) {
     return job->options->errors.policy != PRESTO_ON_ERROR_FAIL ||
-           (job->plan != NULL && (presto_plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
+           (job->plan != NULL && (presto__plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
 }
 
 bool presto__conversion_picks(const presto__conversion *job) {

@@ -15,6 +15,7 @@
 #include <presto/example.h>
 #include <presto/numbers.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "regroup_internal.h"
 
 #define BATCH_BYTES ((uint64_t)1 << 20)
@@ -342,7 +343,7 @@ static presto_status read_options(regroup_loop *loop, presto_error *err) {
     const presto_option *options[3];
     static const char *const names[] = {"length", "last", "pad"};
     for (size_t i = 0; i < 3; i++) {
-        options[i] = presto_pipeline_step_option(job->pipeline, job->regroup_step, names[i]);
+        options[i] = presto__pipeline_step_option(job->pipeline, job->regroup_step, names[i]);
         if (options[i] == NULL)
             return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                                "step %s: only built-in steps can make other samples",

@@ -16,6 +16,7 @@
 
 #include "../../base/file_internal.h"
 #include "../../base/thread_internal.h"
+#include "../../records/records_internal.h"
 #include "convert_internal.h"
 
 /* Open a shard under its working name. */
@@ -101,8 +102,8 @@ static presto_status append(shard_writer *writer, const task *work, presto_error
     const presto__rows *rows = &work->rows;
     PRESTO_TRY(open_shard(writer, work->shard.number, err));
     writer->raw_bytes += rows->raw_bytes;
-    return presto_shard_writer_append_frames(writer->out, rows->frames, rows->frame_bytes,
-                                             rows->count, err);
+    return presto__shard_writer_append_frames(writer->out, rows->frames, rows->frame_bytes,
+                                              rows->count, err);
 }
 
 static presto_status finish(shard_writer *writer, const task *work, presto__whole_shard *whole_out,

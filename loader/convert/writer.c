@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
+#include "../../records/records_internal.h"
 #include "writer_internal.h"
 
 #define MEMORY_EACH ((size_t)32 << 20)
@@ -250,8 +251,8 @@ static presto_status fit_codec(presto_writer *writer, const presto_sample *sampl
         at = i;
     }
     bool is_numeric = at != SIZE_MAX && sample->features[at].encoding == PRESTO_ENCODE_TENSOR;
-    return presto_codec_spec_fit(&writer->job.codec,
-                                 is_numeric ? &sample->features[at].tensor.spec : NULL, err);
+    return presto__codec_spec_fit(&writer->job.codec,
+                                  is_numeric ? &sample->features[at].tensor.spec : NULL, err);
 }
 
 /* The number is this thread's as long as it adds. */

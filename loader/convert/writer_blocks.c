@@ -12,6 +12,7 @@
 #include <presto/example.h>
 
 #include "../../base/thread_internal.h"
+#include "../../records/records_internal.h"
 #include "writer_internal.h"
 
 #define BLOCK_BYTES ((size_t)1 << 20)
@@ -87,8 +88,8 @@ static presto_status close_frame(uint8_t *frame, size_t payload_bytes, presto_er
     if (payload_bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "a record of %zu bytes, after compression", payload_bytes);
-    presto_frame_write_header(payload_bytes, frame);
-    presto_frame_write_footer(presto_span_of(payload, payload_bytes), payload + payload_bytes);
+    presto__frame_write_header(payload_bytes, frame);
+    presto__frame_write_footer(presto_span_of(payload, payload_bytes), payload + payload_bytes);
     return PRESTO_OK;
 }
 

@@ -11,6 +11,7 @@
  * No worker waits forever: the one that continues waits only for storage until it gives its memory
  * back.
  */
+#include "../../steps/pipelines_internal.h"
 #include "allowance_internal.h"
 
 /* A worker takes this much without asking, so small samples ask only once. */
@@ -36,9 +37,9 @@ static void account_locked(presto__worker *worker, size_t held_bytes) {
 
 size_t presto__worker_memory(const presto__worker *worker) {
     return worker->arena.total_bytes + worker->raw.capacity +
-           presto_plan_worker_memory(worker->cache_worker) +
-           presto_plan_worker_memory(worker->plan_worker) + presto__blocks_memory(&worker->blocks) +
-           presto__disk_worker_memory(worker->disk);
+           presto__plan_worker_memory(worker->cache_worker) +
+           presto__plan_worker_memory(worker->plan_worker) +
+           presto__blocks_memory(&worker->blocks) + presto__disk_worker_memory(worker->disk);
 }
 
 /* A presto_arena_grow_fn. */

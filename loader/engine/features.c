@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "workers_internal.h"
 
 /* Append the names of the features that steps read or move beside the main one, or only count them
@@ -15,9 +16,9 @@ static bool list_reads(const presto_plan *plan, const char **names, size_t *coun
         if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FEATURES) != 0)
             return false;
         size_t k = 0;
-        const char *reads = presto_plan_step_reads(plan, i);
-        for (const char *name = reads != NULL ? reads : presto_plan_step_also(plan, i, k++);
-             name != NULL; name = presto_plan_step_also(plan, i, k++)) {
+        const char *reads = presto__plan_step_reads(plan, i);
+        for (const char *name = reads != NULL ? reads : presto__plan_step_also(plan, i, k++);
+             name != NULL; name = presto__plan_step_also(plan, i, k++)) {
             if (name[0] != '\0' && name[strlen(name) - 1] == '*')
                 return false;
             if (names != NULL)

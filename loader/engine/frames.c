@@ -5,6 +5,7 @@
 #include <presto/example.h>
 
 #include "../../base/clock_internal.h"
+#include "../../records/records_internal.h"
 #include "workers_internal.h"
 
 presto_status presto__packet_prepare_frames(presto__packet *packet, presto_error *err) {
@@ -32,9 +33,9 @@ static presto_status close_frame(presto__worker *worker, size_t start, presto_er
                            "record of %zu bytes, more than a TFRecord should hold", payload_bytes);
     PRESTO_TRY(presto_buffer_reserve(frames, PRESTO_FRAME_FOOTER_BYTES, err));
     uint8_t *frame = frames->data + start;
-    presto_frame_write_header(payload_bytes, frame);
-    presto_frame_write_footer(presto_span_of(frame + PRESTO_FRAME_HEADER_BYTES, payload_bytes),
-                              frame + PRESTO_FRAME_HEADER_BYTES + payload_bytes);
+    presto__frame_write_header(payload_bytes, frame);
+    presto__frame_write_footer(presto_span_of(frame + PRESTO_FRAME_HEADER_BYTES, payload_bytes),
+                               frame + PRESTO_FRAME_HEADER_BYTES + payload_bytes);
     frames->bytes += PRESTO_FRAME_FOOTER_BYTES;
     packet->frame_bytes[worker->position] = (uint32_t)(frames->bytes - start);
     return PRESTO_OK;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loader's options: the defaults, and contradictions. */
 #include "../../base/options_internal.h"
+#include "../../base/storage_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "workers_internal.h"
 
 #define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)
@@ -31,7 +33,7 @@ presto_status presto__loader_take_options(presto_loader_options *options,
     PRESTO__CHECK_ROOM(&options->cache, err);
     PRESTO__CHECK_ROOM(&options->errors, err);
     PRESTO__CHECK_ROOM(&options->memory, err);
-    return presto_storage_check(&options->storage, err);
+    return presto__storage_check(&options->storage, err);
 }
 
 presto_status presto__check_threads(unsigned threads, presto_error *err) {
@@ -65,7 +67,7 @@ presto_status presto__loader_check_options(const presto_source *source, const pr
     else if (plan != NULL && presto_plan_step_count(plan) > 0 && source->main_feature == NULL)
         wrong = "it is not known which feature of these records the steps work on";
     else if (options->cache.plan != NULL &&
-             (presto_plan_flags(options->cache.plan) & PRESTO_STEP_RANDOM) != 0)
+             (presto__plan_flags(options->cache.plan) & PRESTO_STEP_RANDOM) != 0)
         wrong = "what comes out of a random step cannot be cached";
     else if (options->cache.plan != NULL && options->cache.bytes == 0)
         wrong = "steps before a cache need a cache";
@@ -86,7 +88,7 @@ presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                "step %s makes new samples of several: presto-write stores them; a "
                                "stream stops before it, or goes on behind it from what is stored",
-                               presto_plan_step_name(plan, i));
+                               presto__plan_step_name(plan, i));
     return PRESTO_OK;
 }
 

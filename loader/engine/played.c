@@ -5,10 +5,11 @@
  */
 #include <stdlib.h>
 
+#include "../../base/storage_internal.h"
 #include "played_internal.h"
 
 presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err) {
-    if (!presto_storage_is_set(&loader->options.storage))
+    if (!presto__storage_is_set(&loader->options.storage))
         return PRESTO_OK;
     presto__played_storage *storage = presto__memory_apart(1, sizeof *storage);
     if (storage == NULL)

@@ -5,6 +5,7 @@
  */
 
 #include "../../base/clock_internal.h"
+#include "../../records/records_internal.h"
 #include "workers_internal.h"
 
 presto__place presto__worker_row(const presto__worker *worker) {
@@ -114,7 +115,7 @@ presto_status presto__worker_put_values(presto__worker *worker, presto_error *er
     const presto__fill *fill = presto__place_fill(&place);
     if (!presto__fill_is_begun(fill) || fill->rows == 0)
         return PRESTO_END; /* columns are made for a sample */
-    presto_example_values values;
+    presto__example_values values;
     presto_status status = worker->loader->source->ops->values(worker->reader, worker->index,
                                                                &worker->arena, &values, err);
     if (status != PRESTO_OK)

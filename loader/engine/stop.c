@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Giving up: results are no longer wanted. */
+#include "../../steps/pipelines_internal.h"
 #include "workers_internal.h"
 
 void presto__loader_abandon(presto_loader *loader) {
@@ -7,8 +8,8 @@ void presto__loader_abandon(presto_loader *loader) {
     if (loader->storage != NULL)
         presto__storage_cancel(loader->storage);
     for (size_t i = 0; i < loader->worker_count; i++) {
-        presto_plan_worker_cancel(loader->workers[i].cache_worker);
-        presto_plan_worker_cancel(loader->workers[i].plan_worker);
+        presto__plan_worker_cancel(loader->workers[i].cache_worker);
+        presto__plan_worker_cancel(loader->workers[i].plan_worker);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../../base/options_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "workers_internal.h"
 
 static const struct {
@@ -34,8 +35,8 @@ const char *presto_loader_step_name(const presto_loader *loader, size_t step) {
     size_t cached = loader->cache_step_count;
     if (step >= loader->step_count)
         return NULL;
-    return step < cached ? presto_plan_step_name(loader->cache_plan, step)
-                         : presto_plan_step_name(loader->plan, step - cached);
+    return step < cached ? presto__plan_step_name(loader->cache_plan, step)
+                         : presto__plan_step_name(loader->plan, step - cached);
 }
 
 void presto_loader_step_stats_sized(const presto_loader *loader, size_t step,

@@ -9,6 +9,8 @@
 
 #include "../../base/file_internal.h"
 #include "../../base/storage_internal.h"
+#include "../../steps/pipelines_internal.h"
+#include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
 
@@ -70,7 +72,7 @@ static presto_status check_option(const presto_pipeline *pipeline, presto_source
                                   presto_error *err) {
     presto__classes classes;
     PRESTO_TRY(
-        presto__classes_read(presto_pipeline_source_option(pipeline, "classes"), &classes, err));
+        presto__classes_read(presto__pipeline_source_option(pipeline, "classes"), &classes, err));
     presto_status status =
         classes.count == 0 ? PRESTO_OK : presto__classes_check(&classes, source, err);
     presto__classes_done(&classes);
@@ -90,7 +92,7 @@ static presto_status check_classes(const presto__input_request *request, presto_
             set = request->reading.set[i];
     const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
     if (set == NULL && has_pipeline(request) && info->pipeline_json != NULL)
-        PRESTO_TRY(presto_pipeline_same(input->pipeline, info->pipeline_json, &is_own, err));
+        PRESTO_TRY(presto__pipeline_same(input->pipeline, info->pipeline_json, &is_own, err));
     if (set == NULL)
         return is_own || !has_pipeline(request) ? PRESTO_OK
                                                 : check_option(input->pipeline, input->source, err);
@@ -120,7 +122,7 @@ static void leave_out_classes(presto_pipeline_options *reading, const char **set
 static presto_status take_pipeline(const presto__input_request *request, presto__input *input,
                                    presto_error *err) {
     if (request->read != NULL) {
-        input->pipeline = presto_pipeline_keep(request->read);
+        input->pipeline = presto__pipeline_keep(request->read);
         return PRESTO_OK;
     }
     presto_pipeline_options reading = request->reading;
@@ -150,7 +152,7 @@ static bool takes_records(const presto__input *input) {
 /* All steps remain, from what the pipeline's source gives. */
 static presto_status start_at_source(presto__input *input) {
     input->holds = PRESTO_UNPROCESSED;
-    input->spec = presto_source_main_spec(input->source);
+    input->spec = presto__source_main_spec(input->source);
     return PRESTO_OK;
 }
 
@@ -240,15 +242,15 @@ static presto_status open_unchecked(const presto__input_request *request, presto
     if (!has_pipeline(request))
         PRESTO_TRY(check_stored(request, input, err));
     if (knows_pipeline)
-        PRESTO_TRY(presto_pipeline_continues(input->pipeline, info->pipeline_json, info->split,
-                                             &continues, err));
+        PRESTO_TRY(presto__pipeline_continues(input->pipeline, info->pipeline_json, info->split,
+                                              &continues, err));
     if (!continues && takes_records(input))
         return open_as_records(input, err);
     if (!continues)
         return fail_other(request, input, err);
     PRESTO_TRY(presto_source_open_dataset(input->dataset, &input->source, err));
     input->holds = info->split;
-    input->spec = presto_source_main_spec(input->source);
+    input->spec = presto__source_main_spec(input->source);
     if (presto_source_count(input->source) == 0) /* no sample has shown what it is */
         input->spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
     return PRESTO_OK;

@@ -5,6 +5,8 @@
 
 #include <presto/dataset.h>
 
+#include "../../steps/pipelines_internal.h"
+#include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
 
@@ -18,8 +20,8 @@ static bool ends_with(const char *text, const char *end) {
 /* The first step that leaves the feature behind; NULL: none does. */
 static const char *step_that_leaves(const presto_plan *plan, const presto_feature_spec *feature) {
     for (size_t i = 0; plan != NULL && i < presto_plan_step_count(plan); i++)
-        if (presto_plan_leaves(plan, i, feature))
-            return presto_plan_step_name(plan, i);
+        if (presto__plan_leaves(plan, i, feature))
+            return presto__plan_step_name(plan, i);
     return NULL;
 }
 
@@ -62,15 +64,15 @@ static presto_status note_left(presto_source *source, const presto_plan *const *
 /* Values that look as if their channels came first, taken as [height, width, channels]. */
 static presto_status note_layout(presto_source *source, const presto_plan *const *plans,
                                  presto_error *err) {
-    const presto_tensor_spec spec = presto_source_main_spec(source);
+    const presto_tensor_spec spec = presto__source_main_spec(source);
     char shape[PRESTO_SPEC_TEXT_BYTES], text[512];
     bool is_suspect = spec.dtype != PRESTO_STRING && spec.rank == 3 &&
                       (spec.dims[0] == 1 || spec.dims[0] == 3 || spec.dims[0] == 4) &&
                       spec.dims[1] > 4 && spec.dims[2] > 4;
     for (size_t p = 0; p < 2 && is_suspect; p++)
         for (size_t i = 0; plans[p] != NULL && i < presto_plan_step_count(plans[p]); i++) {
-            const char *name = presto_plan_step_name(plans[p], i);
-            if (presto_plan_step_reads(plans[p], i) != NULL)
+            const char *name = presto__plan_step_name(plans[p], i);
+            if (presto__plan_step_reads(plans[p], i) != NULL)
                 continue;
             if (strcmp(name, "to-layout") == 0)
                 return PRESTO_OK;

@@ -9,7 +9,9 @@
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
 #include "../../base/storage_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "../engine/engine_internal.h"
+#include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
 
@@ -42,12 +44,12 @@ static presto_status plan_steps(presto_stream *stream, presto__step_range steps,
     options.first_step = steps.first;
     options.in = spec;
     while (cut && middle < steps.last &&
-           (presto_pipeline_step_flags(pipeline, middle) & PRESTO_STEP_RANDOM) == 0)
+           (presto__pipeline_step_flags(pipeline, middle) & PRESTO_STEP_RANDOM) == 0)
         middle++;
     if (middle > steps.first) {
         options.last_step = middle;
         PRESTO_TRY(presto_plan_new(pipeline, &options, &stream->cache_plan, err));
-        options.in = presto_plan_output(stream->cache_plan);
+        options.in = presto__plan_output(stream->cache_plan);
     }
     options.first_step = middle;
     options.last_step = steps.last;
@@ -132,7 +134,7 @@ static presto_status open_played(presto_stream *stream, const char *const *paths
     const presto_loader_options *loader = options->loader;
     presto__played_storage storage;
     presto__storage_thread opening;
-    if (!presto_storage_is_set(&loader->storage))
+    if (!presto__storage_is_set(&loader->storage))
         return open_stream(stream, paths, path_count, options, err);
     PRESTO_TRY(presto__storage_init(&storage, &loader->storage, NULL, err));
     presto__storage_thread_init(&opening, &storage);
@@ -163,7 +165,7 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
     if (status >= 0 && taken.raw_tensors)
         presto__source_keep_bytes(stream.source, stream.pipeline != NULL);
     if (status >= 0)
-        status = presto_source_choose(stream.source, &taken.partition, err);
+        status = presto__source_choose(stream.source, &taken.partition, err);
     status = presto__stop_leave(&pass, before, status, err);
     if (status >= 0)
         status = presto__note_steps(stream.source, stream.cache_plan, stream.plan, err);

@@ -12,7 +12,9 @@
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
 #include "../../records/dataset/dataset_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "../engine/engine_internal.h"
+#include "../loader_internal.h"
 #include "../source/mix/mix_internal.h"
 #include "input_internal.h"
 
@@ -59,7 +61,7 @@ static presto_status open_inputs(const presto_mix_options *options, streams *inp
 /* ---- the steps that remain ---- */
 
 static presto_status steps_text(const presto_plan *plan, presto_buffer *text, presto_error *err) {
-    return plan == NULL ? PRESTO_OK : presto_plan_json(plan, text, err);
+    return plan == NULL ? PRESTO_OK : presto__plan_json(plan, text, err);
 }
 
 /* Of both plans; the cut between them is where the first random step is, so it is the same. */
@@ -81,7 +83,7 @@ static void list_steps(const presto_stream *stream, char text[STEPS_TEXT_BYTES])
         for (size_t i = 0; plans[p] != NULL && i < presto_plan_step_count(plans[p]); i++)
             if (used < STEPS_TEXT_BYTES)
                 used += (size_t)snprintf(text + used, STEPS_TEXT_BYTES - used, "%s%s",
-                                         used > 0 ? ", " : "", presto_plan_step_name(plans[p], i));
+                                         used > 0 ? ", " : "", presto__plan_step_name(plans[p], i));
 }
 
 static presto_status fail_steps(const presto_mix_options *options, const streams *inputs, size_t i,
@@ -119,8 +121,8 @@ static presto_status check_steps(const presto_mix_options *options, const stream
 /* The plan of the first input is for what that one holds; the others may differ in dimensions. */
 static presto_status plan_for_all(const presto_mix_options *options, presto_stream *first,
                                   const presto_source *mix, presto_error *err) {
-    presto_tensor_spec of_first = presto_source_main_spec(first->source);
-    presto_tensor_spec of_all = presto_source_main_spec(mix);
+    presto_tensor_spec of_first = presto__source_main_spec(first->source);
+    presto_tensor_spec of_all = presto__source_main_spec(mix);
     if (!has_steps(first) || presto_spec_equal(&of_first, &of_all))
         return PRESTO_OK;
     presto_loader_options loader;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../base/options_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "../engine/engine_internal.h"
 #include "out_internal.h"
 
@@ -24,7 +25,7 @@ const presto_tensor_spec *presto_stream_output(const presto_stream *stream) {
     const presto_plan *last = opened.plan;
     if (last == NULL || presto_plan_step_count(last) == 0)
         last = opened.cache_plan;
-    return last == NULL || presto_plan_step_count(last) == 0 ? NULL : presto_plan_output(last);
+    return last == NULL || presto_plan_step_count(last) == 0 ? NULL : presto__plan_output(last);
 }
 
 static const presto_pad *find_pad(const presto_loader_options *options, const char *name) {

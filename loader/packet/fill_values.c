@@ -10,6 +10,7 @@
 #include <presto/example.h>
 
 #include "../../records/example/example_internal.h"
+#include "../../records/records_internal.h"
 #include "columns_internal.h"
 
 typedef enum lane_kind {
@@ -59,7 +60,7 @@ static bool takes(presto_encoding encoding, const presto__column *column) {
 }
 
 static presto__lane make_lane(const presto__fill *fill, const presto__column *column,
-                              const presto_example_value *value) {
+                              const presto__example_value *value) {
     presto__lane lane = {.encoding = value->encoding,
                          .column = (uint32_t)(column - fill->columns),
                          .most_length = SIZE_MAX};
@@ -88,7 +89,7 @@ static presto__lane make_lane(const presto__fill *fill, const presto__column *co
 }
 
 /* Lanes for all features of the layout; those that are not in `values` get none. */
-static presto_status make_lanes(const presto__place *place, const presto_example_values *values,
+static presto_status make_lanes(const presto__place *place, const presto__example_values *values,
                                 presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     if (fill->lane_capacity < values->feature_count) {
@@ -104,9 +105,9 @@ static presto_status make_lanes(const presto__place *place, const presto_example
     for (size_t i = 0; i < values->feature_count; i++)
         fill->lanes[i] = (presto__lane){.kind = LANE_NONE};
     for (size_t i = 0; i < values->count; i++) {
-        const presto_example_value *value = &values->list[i];
+        const presto__example_value *value = &values->list[i];
         const presto__column *column =
-            presto__column_find(fill, presto_example_value_name(value), i);
+            presto__column_find(fill, presto__example_value_name(value), i);
         if (column != NULL)
             fill->lanes[value->feature] = make_lane(fill, column, value);
     }
@@ -122,13 +123,14 @@ static presto_status make_lanes(const presto__place *place, const presto_example
 }
 
 /* Is it a value of a column with one number a row? */
-static bool is_single(const presto__lane *lane, const presto_example_value *value, lane_kind kind) {
+static bool is_single(const presto__lane *lane, const presto__example_value *value,
+                      lane_kind kind) {
     return lane->kind == kind && lane->encoding == value->encoding && lane->count == 1;
 }
 
 /* Records of one order have the same features at the same places: what must be done with each value
  * is found out once. */
-static void make_puts(presto__fill *fill, const presto_example_values *values) {
+static void make_puts(presto__fill *fill, const presto__example_values *values) {
     presto__put *put = fill->puts;
     uint32_t *other = fill->other_values;
     for (size_t i = 0; i < values->count; i++) {
@@ -153,8 +155,8 @@ static void make_puts(presto__fill *fill, const presto_example_values *values) {
 
 /* May the value be appended? int64s are decoded to where they will be. */
 static presto_status look_at_tail(const presto__place *place, presto__lane *lane,
-                                  const presto_example_value *value, presto_error *err) {
-    size_t count = presto_example_value_count(value), bytes;
+                                  const presto__example_value *value, presto_error *err) {
+    size_t count = presto__example_value_count(value), bytes;
     size_t length = value->encoding == PRESTO_ENCODE_BYTES ? value->bytes.bytes : count;
     bool is_measured = value->encoding != PRESTO_ENCODE_BYTES || count == 1;
     if ((is_measured && length > lane->most_length) || count > UINT32_MAX ||
@@ -167,7 +169,7 @@ static presto_status look_at_tail(const presto__place *place, presto__lane *lane
     presto__column_tail *tail = presto__column_values(place->part, &fill->columns[lane->column]);
     PRESTO_TRY(presto__tail_reserve(tail, bytes, err));
     int64_t *to = (int64_t *)(void *)(tail->data + tail->bytes);
-    return presto_example_value_int64s(value, count, to) ? PRESTO_OK : PRESTO_END;
+    return presto__example_value_int64s(value, count, to) ? PRESTO_OK : PRESTO_END;
 }
 
 /* Write floats into their row; false: there are not as many as in the rows before. */
@@ -216,10 +218,10 @@ typedef struct looks {
 /* Does its column take value i? Arrays are written meanwhile: a row that is not put is
  * overwritten. */
 static inline __attribute__((always_inline)) presto_status look_at(
-    const presto__place *place, const presto_example_values *values, size_t i, looks *found,
+    const presto__place *place, const presto__example_values *values, size_t i, looks *found,
     presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    const presto_example_value *value = &values->list[i];
+    const presto__example_value *value = &values->list[i];
     presto__lane *lane = &fill->lanes[value->feature];
     lane_kind kind = lane->encoding == value->encoding ? lane->kind : LANE_NONE;
     if (kind == LANE_FLOATS) {
@@ -228,7 +230,7 @@ static inline __attribute__((always_inline)) presto_status look_at(
         found->dense++;
     } else if (kind == LANE_INT64S) {
         uint8_t *to = lane->array + fill->rows * lane->row_bytes;
-        if (!presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to))
+        if (!presto__example_value_int64s(value, lane->count, (int64_t *)(void *)to))
             return PRESTO_END;
         found->dense++;
     } else if (kind == LANE_TENSOR) {
@@ -253,12 +255,12 @@ static inline __attribute__((always_inline)) presto_status look_at(
     return PRESTO_OK;
 }
 
-static inline const presto_example_value *value_of(const presto__put *put, const uint8_t *list) {
-    return (const presto_example_value *)(const void *)(list + put->value_bytes);
+static inline const presto__example_value *value_of(const presto__put *put, const uint8_t *list) {
+    return (const presto__example_value *)(const void *)(list + put->value_bytes);
 }
 
 /* The numbers of a record of the order that `puts` are for. False: one is not a single number. */
-static bool put_numbers(const presto__fill *fill, const presto_example_values *values) {
+static bool put_numbers(const presto__fill *fill, const presto__example_values *values) {
     const presto__put *put = fill->puts, *end = put + fill->put_floats;
     const uint8_t *list = (const uint8_t *)values->list;
     size_t row = fill->rows;
@@ -269,10 +271,10 @@ static bool put_numbers(const presto__fill *fill, const presto_example_values *v
         memcpy(put->array + row * sizeof(float), bytes.data, sizeof(float));
     }
     for (end += fill->put_int64s; put != end; put++) {
-        const presto_example_value *value = value_of(put, list);
+        const presto__example_value *value = value_of(put, list);
         int64_t *to = (int64_t *)(void *)(put->array + row * sizeof *to);
         bool is_number = value->bytes.bytes - 1 < 8 ? presto__example_short_int64(value->bytes, to)
-                                                    : presto_example_value_int64s(value, 1, to);
+                                                    : presto__example_value_int64s(value, 1, to);
         if (!is_number)
             return false;
     }
@@ -283,7 +285,7 @@ static bool put_numbers(const presto__fill *fill, const presto_example_values *v
  * Does every column take its value? *tails_out: how many values go to tails; which ones is in
  * tail_values.
  */
-static presto_status look(const presto__place *place, const presto_example_values *values,
+static presto_status look(const presto__place *place, const presto__example_values *values,
                           size_t *tails_out, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     looks found = {0};
@@ -310,12 +312,12 @@ static presto_status look(const presto__place *place, const presto_example_value
 /* ---- putting ---- */
 
 static presto_status put_strings(const presto__place *place, presto__column *column,
-                                 const presto_example_value *value, presto_error *err) {
+                                 const presto__example_value *value, presto_error *err) {
     presto__column_tail *bytes = presto__column_values(place->part, column);
     presto__column_tail *items = presto__column_items(place->part, column);
     presto_span string;
     size_t at = 0, count = 0;
-    while (presto_example_value_next(value, &at, &string)) {
+    while (presto__example_value_next(value, &at, &string)) {
         PRESTO_TRY(presto__tail_append(bytes, string.data, string.bytes, err));
         int64_t end = (int64_t)(bytes->bytes - column->start);
         PRESTO_TRY(presto__tail_append(items, &end, sizeof end, err));
@@ -333,11 +335,11 @@ static presto_status put_strings(const presto__place *place, presto__column *col
     return PRESTO_OK;
 }
 
-static presto_status put_tails(const presto__place *place, const presto_example_values *values,
+static presto_status put_tails(const presto__place *place, const presto__example_values *values,
                                size_t tails, presto_error *err) {
     const presto__fill *fill = presto__place_fill(place);
     for (size_t i = 0; i < tails; i++) {
-        const presto_example_value *value = &values->list[fill->tail_values[i]];
+        const presto__example_value *value = &values->list[fill->tail_values[i]];
         const presto__lane *lane = &fill->lanes[value->feature];
         presto__column *column = &fill->columns[lane->column];
         if (column->is_bytes) {
@@ -377,7 +379,7 @@ static presto_status finish_row(const presto__place *place, size_t tails, presto
 }
 
 presto_status presto__fill_put_values(const presto__place *place,
-                                      const presto_example_values *values, presto_error *err) {
+                                      const presto__example_values *values, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     if (!presto__fill_is_begun(fill) || fill->rows == 0)
         return PRESTO_END;

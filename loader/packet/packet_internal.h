@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../records/records_internal.h"
 #include "../cache/cache_internal.h"
 #include "schema_internal.h"
 
@@ -287,7 +288,7 @@ bool presto__fill_put_records(const presto__place *place, const presto_record *r
  * rows before; nothing was put, use presto__fill_put, which says why if they cannot be.
  */
 presto_status presto__fill_put_values(const presto__place *place,
-                                      const presto_example_values *values, presto_error *err);
+                                      const presto__example_values *values, presto_error *err);
 typedef enum presto__view_mode {
     PRESTO__VIEW_UNALIGNED, /* values stay where they are */
     PRESTO__VIEW_ALIGNED,   /* those that are not aligned are copied */

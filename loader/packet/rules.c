@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "columns_internal.h"
 
 void presto__rules_done(presto__rules *rules) {
@@ -151,7 +152,8 @@ static presto_status fill(presto__rules *rules, const presto_source *source,
     PRESTO_TRY(add_declared(rules, source, plan, options, err));
     sort(rules);
     size_t known = rules->count;
-    if (plan != NULL && rules->main_feature != NULL && has_unknown_dims(presto_plan_output(plan))) {
+    if (plan != NULL && rules->main_feature != NULL &&
+        has_unknown_dims(presto__plan_output(plan))) {
         presto__rule *rule;
         PRESTO_TRY(get(rules, known, rules->main_feature, &rule, err));
         rule->is_ragged = true;

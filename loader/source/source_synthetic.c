@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "core/source_internal.h"
 
 #define LANES 32
@@ -177,14 +178,14 @@ static const presto__source_ops synthetic_ops = {
 };
 
 static uint64_t number_of(const presto_pipeline *pipeline, const char *option) {
-    return (uint64_t)presto_pipeline_source_option(pipeline, option)->integer;
+    return (uint64_t)presto__pipeline_source_option(pipeline, option)->integer;
 }
 
 static presto_status synthetic_open(const presto_pipeline *pipeline, const char *const *paths,
                                     size_t path_count, presto_source **source_out,
                                     presto_error *err) {
     (void)paths, (void)path_count;
-    const char *feature = presto_pipeline_source_option(pipeline, "feature")->text;
+    const char *feature = presto__pipeline_source_option(pipeline, "feature")->text;
     synthetic_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
@@ -194,7 +195,7 @@ static presto_status synthetic_open(const presto_pipeline *pipeline, const char 
     base->count = base->full_count = number_of(pipeline, "count");
     source->seed = number_of(pipeline, "seed");
     source->sample_bytes = (size_t)number_of(pipeline, "size");
-    source->spec = *presto_pipeline_source_output(pipeline);
+    source->spec = *presto__pipeline_source_output(pipeline);
     base->full_bytes = base->count * source->sample_bytes;
     presto_status status = presto__source_set_main(base, feature, &source->spec, err);
     if (status < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader of a sweep's figures must know: how they were taken, and what disturbed them. */
+#include "../../base/storage_internal.h"
 #include "../profile_internal.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ static presto_status note_storage(presto_sweep *sweep, presto_error *err) {
         sweep, err,
         "cold epochs read no faster than from a storage with %s; preparing and cached epochs are "
         "those of this machine",
-        presto_storage_format(&sweep->storage, storage));
+        presto__storage_format(&sweep->storage, storage));
 }
 
 static double stolen_s(const presto__measure *measure) {
@@ -240,7 +241,7 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
         PRESTO_TRY(note_stop(sweep, err));
     PRESTO_TRY(note_limits(sweep, err));
     PRESTO_TRY(note_tails(sweep, err));
-    bool plays = presto_storage_is_set(&sweep->storage);
+    bool plays = presto__storage_is_set(&sweep->storage);
     PRESTO_TRY(plays ? note_storage(sweep, err) : note_warm_cold_epochs(sweep, err));
     PRESTO_TRY(note_busy_machine(sweep, err));
     PRESTO_TRY(note_short_runs(sweep, err));

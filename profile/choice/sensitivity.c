@@ -4,6 +4,7 @@
  * lengths of the training, all from the figures that were measured; and on other storage and more
  * or fewer processors, where there is a model that tells by how much rates would change.
  */
+#include "../../base/storage_internal.h"
 #include "../predict/predict_internal.h"
 
 #include <math.h>
@@ -208,7 +209,7 @@ static void ask_about_machine(asked *a) {
     char count[PRESTO_TEXT_BYTES];
     start(a);
     a->conditions = &conditions;
-    if (presto_storage_is_set(&conditions.storage)) {
+    if (presto__storage_is_set(&conditions.storage)) {
         scale_storage(&conditions.storage, 0.5);
         ask(a, "if storage were half as fast");
         scale_storage(&conditions.storage, 4);

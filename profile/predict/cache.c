@@ -5,6 +5,8 @@
  * the source with all steps, a loader with a cache, the time of its later epochs.
  */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>
@@ -29,7 +31,7 @@ typedef struct caching {
 static size_t steps_before(const presto_pipeline *pipeline) {
     size_t steps = presto_pipeline_step_count(pipeline), middle = 0;
     while (middle < steps &&
-           (presto_pipeline_step_flags(pipeline, middle) & PRESTO_STEP_RANDOM) == 0)
+           (presto__pipeline_step_flags(pipeline, middle) & PRESTO_STEP_RANDOM) == 0)
         middle++;
     return middle;
 }
@@ -37,14 +39,14 @@ static size_t steps_before(const presto_pipeline *pipeline) {
 static presto_status plan_steps(caching *job, presto_error *err) {
     const presto_pipeline *pipeline = job->runner->pipeline;
     size_t middle = steps_before(pipeline);
-    presto_tensor_spec in = presto_source_main_spec(job->source);
+    presto_tensor_spec in = presto__source_main_spec(job->source);
     presto_plan_options options;
     presto_plan_options_defaults(&options);
     options.in = &in;
     options.last_step = middle;
     if (middle > 0) {
         PRESTO_TRY(presto_plan_new(pipeline, &options, &job->before, err));
-        options.in = presto_plan_output(job->before);
+        options.in = presto__plan_output(job->before);
     }
     options.first_step = middle;
     options.last_step = SIZE_MAX;
@@ -113,7 +115,7 @@ static presto_status time_cached(caching *job, unsigned threads, presto__model_c
 static presto_status probe(caching *job, presto__model *model, presto_error *err) {
     presto__runner *runner = job->runner;
     PRESTO_TRY(presto__sample_open(runner, &job->source, err));
-    presto_source_truncate(job->source, samples_to_cache(model, runner->pipeline));
+    presto__source_truncate(job->source, samples_to_cache(model, runner->pipeline));
     PRESTO_TRY(plan_steps(job, err));
     presto__model_cache *cache = &model->cache;
     PRESTO_TRY(time_cached(job, 1, cache, &cache->worker_s.one, err));

@@ -7,6 +7,9 @@
  * than a fast one.
  */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
+#include "../../records/records_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "codecs_internal.h"
 
 #include <math.h>
@@ -163,22 +166,22 @@ static presto_status look_at_all(trying *job, unsigned threads, presto_error *er
 static presto_status fit_codec(const presto__runner *runner, const char *split, trying *job,
                                presto_buffer *dictionary, presto_error *err) {
     size_t r = presto_pipeline_representation_find(runner->pipeline, split);
-    presto_tensor_spec in = presto_source_main_spec(runner->source);
+    presto_tensor_spec in = presto__source_main_spec(runner->source);
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .last_step =
                                        presto_pipeline_representation_steps(runner->pipeline, r),
                                    .in = &in};
     presto_plan *plan = NULL;
     PRESTO_TRY(presto_plan_new(runner->pipeline, &options, &plan, err));
-    const presto_tensor_spec *out = presto_plan_output(plan);
+    const presto_tensor_spec *out = presto__plan_output(plan);
     presto_status status =
-        presto_codec_spec_fit(&job->spec, out->dtype == PRESTO_STRING ? NULL : out, err);
+        presto__codec_spec_fit(&job->spec, out->dtype == PRESTO_STRING ? NULL : out, err);
     presto_plan_free(plan);
     if (status != PRESTO_OK || !job->spec.wants_dictionary)
         return status;
-    const presto_codec_samples samples = {presto_buffer_span(&job->of->bytes), job->of->sizes,
-                                          job->of->count};
-    PRESTO_TRY(presto_codec_train(&job->spec, &samples, 0, dictionary, err));
+    const presto__codec_samples samples = {presto_buffer_span(&job->of->bytes), job->of->sizes,
+                                           job->of->count};
+    PRESTO_TRY(presto__codec_train(&job->spec, &samples, 0, dictionary, err));
     job->spec.dictionary = presto_buffer_span(dictionary);
     return PRESTO_OK;
 }

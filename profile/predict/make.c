@@ -3,6 +3,7 @@
  * The model of a sweep: probes of the machine and of the steps, and what the anchors of each split
  * tell. What the journal has of earlier probes is taken instead of them.
  */
+#include "../../base/storage_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>
@@ -239,7 +240,7 @@ static presto_status probe_machine(presto_sweep *sweep, presto__runner *runner, 
         PRESTO_TRY(probe_storage(sweep, runner, err));
     PRESTO_TRY(presto__probe_steps(model, runner, err));
     PRESTO_TRY(presto__probe_cache(model, runner, err));
-    if (!presto_storage_is_set(&model->storage)) /* a sweep that is resumed looks again */
+    if (!presto__storage_is_set(&model->storage)) /* a sweep that is resumed looks again */
         return PRESTO_OK;
     return keep_probe(sweep, 0, presto__machine_probe_json(model), err);
 }
@@ -271,7 +272,7 @@ static presto_status fit(presto_sweep *sweep, presto_error *err) {
 presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     PRESTO_TRY(new_model(sweep, runner, err));
     presto__model *model = sweep->model;
-    model->is_storage_given = presto_storage_is_set(&runner->options->storage);
+    model->is_storage_given = presto__storage_is_set(&runner->options->storage);
     model->storage = runner->options->storage;
     PRESTO_TRY(recall(sweep, runner, err));
     if (sweep->probes[0] == NULL)

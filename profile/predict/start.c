@@ -2,6 +2,7 @@
 /* How long an epoch by itself takes before it is under way: from opening a loader to the end of one
  * that delivers a single sample, with the page cache filled. */
 #include "../../base/clock_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ presto_status presto__probe_start(const presto__runner *runner, const presto__tr
     presto_stream_options options;
     presto_stream_options_defaults(&options);
     presto_pipeline_options reading = {.struct_bytes = sizeof reading};
-    presto_pipeline_options_of(runner->pipeline, &reading);
+    presto__pipeline_options_of(runner->pipeline, &reading);
     options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(&dir, 1, &options, &stream, err));

@@ -5,6 +5,8 @@
  * time.
  */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>
@@ -116,7 +118,7 @@ static presto_status keep(const pass *p, presto__model *model, presto_error *err
         bool is_step = i >= 2 && i < p->columns - 2;
         size_t column = is_step ? i - 2 : p->steps + stage;
         presto__step_cost *cost = &model->steps[model->step_count++];
-        const char *name = is_step ? presto_plan_step_name(p->plan, column) : names[stage];
+        const char *name = is_step ? presto__plan_step_name(p->plan, column) : names[stage];
         snprintf(cost->name, sizeof cost->name, "%s", name);
         cost->is_step = is_step;
         summarize(p->times + column * MOST_SAMPLES, p->samples, cost);
@@ -132,7 +134,7 @@ static presto_status keep(const pass *p, presto__model *model, presto_error *err
 
 static presto_status open_pass(pass *p, presto_error *err) {
     presto__runner *runner = p->runner;
-    presto_tensor_spec in = presto_source_main_spec(runner->source);
+    presto_tensor_spec in = presto__source_main_spec(runner->source);
     const presto_plan_options planning = {.struct_bytes = sizeof planning,
                                           .last_step = presto_pipeline_step_count(runner->pipeline),
                                           .in = &in,

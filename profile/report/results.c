@@ -5,6 +5,7 @@
  * null.
  */
 #include "../../base/decimal_internal.h"
+#include "../../base/storage_internal.h"
 #include "../predict/predict_internal.h"
 #include "json_internal.h"
 
@@ -398,7 +399,7 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     }
     put(builder, object, "prices", given);
     char storage[PRESTO_STORAGE_TEXT_BYTES];
-    presto_storage_format(&sweep->storage, storage);
+    presto__storage_format(&sweep->storage, storage);
     put(builder, object, "storage", storage[0] == '\0' ? json_null() : text_value(storage));
     return object;
 }

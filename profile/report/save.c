@@ -43,7 +43,7 @@ presto_status presto_sweep_claim(const char *dir, bool may_replace, presto_folde
                                  presto_error *err) {
     PRESTO_TRY(presto__folder_make(dir, err));
     presto_folder_lock *lock;
-    PRESTO_TRY(presto_folder_lock_take(dir, &lock, err));
+    PRESTO_TRY(presto__folder_lock_take(dir, &lock, err));
     presto_status status = may_replace ? PRESTO_OK : refuse_results(dir, err);
     if (status < 0)
         presto_folder_lock_release(lock);

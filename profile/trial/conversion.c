@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The datasets of trials: each is written by presto_convert, as presto-write does, by the clock. */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
+#include "../../records/records_internal.h"
 #include "../stats/tails_internal.h"
 
 #include <stdio.h>
@@ -54,7 +56,7 @@ static presto_status measure_records(const char *dir, presto__size_tail *tail, p
         uint64_t records = status == PRESTO_OK ? presto_shard_records(shard) : 0;
         const uint64_t *offsets = NULL;
         if (status == PRESTO_OK)
-            status = presto_shard_offsets(shard, 0, records, &offsets, err);
+            status = presto__shard_offsets(shard, 0, records, &offsets, err);
         for (uint64_t r = 0; status == PRESTO_OK && r < records; r++)
             presto__tail_add(tail, (double)(offsets[r + 1] - offsets[r]));
     }
@@ -80,7 +82,7 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     options.dir = trial->dir;
     options.errors = presto__trial_errors(runner);
     presto_convert_result result;
-    PRESTO_TRY(presto_source_drop_cache(runner->source, err));
+    PRESTO_TRY(presto__source_drop_cache(runner->source, err));
     uint64_t start_ns = presto__clock_ns();
     uint64_t start_cpu_ns = presto__clock_process_cpu_ns();
     PRESTO_TRY(presto_convert(runner->paths, runner->path_count, &options, &result, err));

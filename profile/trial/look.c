@@ -3,6 +3,8 @@
  * A look: a run that is short, of some records. The cached epochs follow the last cold one in the
  * same loader, whose workers and memory are warm then. Where that cannot be, they have another one.
  */
+#include "../../base/storage_internal.h"
+#include "../../loader/loader_internal.h"
 #include "load_internal.h"
 
 #include <math.h>
@@ -58,7 +60,7 @@ static uint64_t epochs_before(uint64_t needed) {
 static presto_status load_cold_then_cached(const presto__load *what, uint64_t epochs,
                                            presto__pace *cold, presto__load_run *into,
                                            presto_error *err) {
-    PRESTO_TRY(presto_source_drop_cache(what->source, err));
+    PRESTO_TRY(presto__source_drop_cache(what->source, err));
     PRESTO_TRY(presto__measure_epochs(what, epochs, &into->cached, err));
     presto__pace_add(cold, what->pace->first_s);
     into->cold.samples += into->cached.samples / epochs;
@@ -94,8 +96,8 @@ static presto_status look_in_one(const presto__load *what, presto__load_run *int
 
 /* The storage that a sweep is for is played in cold epochs alone. */
 static presto_status look(const presto__load *what, presto__load_run *into, presto_error *err) {
-    presto_source_truncate(what->source, into->look->samples);
-    bool is_played = presto_storage_is_set(&what->runner->options->storage);
+    presto__source_truncate(what->source, into->look->samples);
+    bool is_played = presto__storage_is_set(&what->runner->options->storage);
     return into->look->epoch_s > 0 && !is_played ? look_in_one(what, into, err)
                                                  : look_apart(what, into, err);
 }

@@ -5,6 +5,8 @@
  * added. Trial datasets are in a folder of their own, which is removed with the runner.
  */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "../profile_internal.h"
 #include "load_internal.h"
 
@@ -31,30 +33,19 @@
 
 /* ---- set-up ---- */
 
-static presto_status keep_note(presto__runner *runner, const char *text, presto_error *err) {
-    char **notes = realloc(runner->notes, (runner->note_count + 1) * sizeof *notes);
-    if (notes != NULL)
-        runner->notes = notes;
-    if (notes == NULL || (notes[runner->note_count] = strdup(text)) == NULL)
-        return presto_fail_memory(err, strlen(text) + 1);
-    runner->note_count++;
-    return PRESTO_OK;
-}
-
+/* Bytes of the whole source. A source of files named one by one does not know them. */
 static presto_status keep_notes(presto__runner *runner, presto_error *err) {
     size_t count;
     const char *const *notes = presto_source_notes(runner->source, &count);
-    for (size_t i = 0; i < count; i++)
-        PRESTO_TRY(keep_note(runner, notes[i], err));
-    return PRESTO_OK;
-}
-
-/* What steps have told of the sample. */
-static presto_status keep_step_notes(presto__runner *runner, const presto_loader *loader,
-                                     presto_error *err) {
-    presto_loader_note note;
-    for (size_t i = 0; presto_loader_get_note(loader, i, &note); i++)
-        PRESTO_TRY(keep_note(runner, note.text, err));
+    runner->notes = calloc(count + 1, sizeof *runner->notes);
+    if (runner->notes == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *runner->notes);
+    for (size_t i = 0; i < count; i++) {
+        runner->notes[i] = strdup(notes[i]);
+        if (runner->notes[i] == NULL)
+            return presto_fail_memory(err, strlen(notes[i]) + 1);
+        runner->note_count++;
+    }
     return PRESTO_OK;
 }
 
@@ -63,7 +54,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
                                       &runner->source, err));
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
-    PRESTO_TRY(presto_source_identify(runner->source, runner->source_identity, err));
+    PRESTO_TRY(presto__source_identify(runner->source, runner->source_identity, err));
     PRESTO_TRY(keep_notes(runner, err));
     if (runner->options->samples > 0 && runner->options->samples < runner->source_samples)
         PRESTO_TRY(presto__sample_take(runner, err));
@@ -72,7 +63,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
 }
 
 static presto_status open_plan(presto__runner *runner, presto_error *err) {
-    presto_tensor_spec in = presto_source_main_spec(runner->source);
+    presto_tensor_spec in = presto__source_main_spec(runner->source);
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .last_step = presto_pipeline_step_count(runner->pipeline),
                                    .in = &in};
@@ -154,8 +145,6 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     presto_status status = drain(runner, &strategy, loader, &seen, err);
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
-    if (status == PRESTO_OK)
-        status = keep_step_notes(runner, loader, err);
     presto_loader_free(loader);
     runner->sample_bytes = stats.read_bytes;
     runner->flight_bytes = stats.peak_queued_bytes;
@@ -218,7 +207,7 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
     add_cost(epochs, "decompressing", false, stats.decompress_ns);
     add_cost(epochs, "parsing", false, stats.parse_ns);
     for (size_t i = 0; i < steps; i++) {
-        const char *name = presto_plan_step_name(plan, i);
+        const char *name = presto__plan_step_name(plan, i);
         uint64_t busy_ns = presto_loader_step_stats(loader, i).busy_ns;
         /* The loader reads the file for this step, and has counted that as reading. */
         if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FILE) != 0)
@@ -247,7 +236,7 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&seen.watch, end_ns, &epochs.measure);
     /* Programs that it starts look like those of others: nothing tells what these had. */
-    if ((presto_plan_flags(what->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0)
+    if ((presto__plan_flags(what->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0)
         epochs.measure.machine_busy_s = NAN;
     presto__calm_add(&runner->calm, epochs.measure.wall_s, presto__others_s(&epochs.measure),
                      epochs.measure.machine_steal_s);
@@ -291,7 +280,7 @@ static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, dou
 }
 
 presto_status presto__ready_memory(const presto__load *what, presto_error *err) {
-    PRESTO_TRY(presto_source_drop_cache(what->source, err));
+    PRESTO_TRY(presto__source_drop_cache(what->source, err));
     presto__warm_memory(presto_source_bytes(what->source) + what->runner->flight_bytes);
     return PRESTO_OK;
 }
@@ -304,7 +293,7 @@ presto_status presto__measure_cold(const presto__load *what, presto__pace *pace,
     PRESTO_TRY(presto__ready_memory(what, err));
     do {
         presto__epochs one = {0};
-        PRESTO_TRY(presto_source_drop_cache(what->source, err));
+        PRESTO_TRY(presto__source_drop_cache(what->source, err));
         PRESTO_TRY(presto__measure_epochs(&played, 1, &one, err));
         presto__pace_add(pace, one.measure.wall_s);
         presto__epochs_add(cold, &one);
@@ -378,7 +367,7 @@ presto_status presto__measure_strategy(presto__runner *runner, presto__trial *tr
     presto_stream_options options;
     presto_stream_options_defaults(&options);
     presto_pipeline_options reading = {.struct_bytes = sizeof reading};
-    presto_pipeline_options_of(runner->pipeline, &reading);
+    presto__pipeline_options_of(runner->pipeline, &reading);
     options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));

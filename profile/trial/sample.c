@@ -7,6 +7,9 @@
  * are taken. Of TFRecords, a few files are taken evenly from all of them, and records from all over
  * these; of tars, samples from all over them (presto_partition.even_samples).
  */
+#include "../../loader/loader_internal.h"
+#include "../../records/records_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "trial_internal.h"
 
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 bool presto__sample_can_spread(const presto_pipeline *pipeline) {
     if (strcmp(presto_pipeline_source(pipeline)->name, "files") != 0)
         return false;
-    const presto_option *label = presto_pipeline_source_option(pipeline, "label");
+    const presto_option *label = presto__pipeline_source_option(pipeline, "label");
     return label->text == NULL || strncmp(label->text, "csv", 3) != 0;
 }
 
@@ -90,7 +93,7 @@ static uint64_t records_of(const presto_dataset *dataset, size_t files) {
     for (size_t i = 0; i < files; i++) {
         size_t at = (size_t)position_of(i, files, all);
         records +=
-            presto_dataset_shard_first(dataset, at + 1) - presto_dataset_shard_first(dataset, at);
+            presto__dataset_shard_first(dataset, at + 1) - presto__dataset_shard_first(dataset, at);
     }
     return records;
 }
@@ -158,7 +161,7 @@ presto_status presto__sample_open(const presto__runner *runner, presto_source **
     presto_source *source;
     PRESTO_TRY(
         presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count, &source, err));
-    presto_status status = presto_source_choose(source, &runner->picked, err);
+    presto_status status = presto__source_choose(source, &runner->picked, err);
     if (status < 0) {
         presto_source_free(source);
         return status;
@@ -177,9 +180,9 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
         PRESTO_TRY(
             choose_shards(runner, runner->options->samples, &runner->sample_paths, &count, err));
     } else {
-        presto_status status = presto_source_choose(runner->source, &runner->picked, err);
+        presto_status status = presto__source_choose(runner->source, &runner->picked, err);
         runner->is_even = status == PRESTO_OK && runner->picked.even_samples > 0;
-        presto_source_truncate(runner->source, runner->options->samples);
+        presto__source_truncate(runner->source, runner->options->samples);
         return status < 0 ? status : PRESTO_OK;
     }
     runner->sample_path_count = count;
@@ -191,6 +194,6 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
     if (status < 0)
         return status;
     runner->is_even = status == PRESTO_OK;
-    presto_source_truncate(runner->source, runner->options->samples);
+    presto__source_truncate(runner->source, runner->options->samples);
     return PRESTO_OK;
 }

@@ -3,6 +3,7 @@
  * Codecs by name: the table, the text form of a spec, and what all codecs share (limits, buffers,
  * the delta before compression). Knows no codec's library.
  */
+#include "../records_internal.h"
 #include "codec_internal.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static const presto_codec_type *const codecs[] = {
 /* A decoder's memory above this size is freed after each record. */
 #define MOST_KEPT_SCRATCH_BYTES ((size_t)1 << 20)
 
-const char *presto_codec_name_at(size_t i, bool *built_out) {
+const char *presto__codec_name_at(size_t i, bool *built_out) {
     if (i >= CODEC_COUNT)
         return NULL;
     if (built_out != NULL)
@@ -198,8 +199,8 @@ static bool is_integer(presto_dtype dtype) {
     return false;
 }
 
-presto_status presto_codec_spec_fit(presto_codec_spec *spec, const presto_tensor_spec *tensor,
-                                    presto_error *err) {
+presto_status presto__codec_spec_fit(presto_codec_spec *spec, const presto_tensor_spec *tensor,
+                                     presto_error *err) {
     unsigned element = tensor != NULL ? (unsigned)presto_dtype_bytes(tensor->dtype) : 0;
     if (spec->wants_delta && spec->delta_bytes == 0) {
         if (tensor == NULL || !is_integer(tensor->dtype))
@@ -218,9 +219,9 @@ presto_status presto_codec_spec_fit(presto_codec_spec *spec, const presto_tensor
     return PRESTO_OK;
 }
 
-presto_status presto_codec_train(const presto_codec_spec *spec, const presto_codec_samples *samples,
-                                 size_t max_bytes, presto_buffer *dictionary_out,
-                                 presto_error *err) {
+presto_status presto__codec_train(const presto_codec_spec *spec,
+                                  const presto__codec_samples *samples, size_t max_bytes,
+                                  presto_buffer *dictionary_out, presto_error *err) {
     if (spec->type->train == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "codec %s takes no dictionary", spec->type->name);

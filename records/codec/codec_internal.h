@@ -10,6 +10,8 @@
 #include <presto/codec.h>
 #include <presto/numbers.h>
 
+#include "../records_internal.h"
+
 struct presto_codec {
     presto_codec_spec spec;
     void *state;           /* the codec's contexts, made by open */
@@ -45,8 +47,8 @@ struct presto_codec_type {
     /* As presto_codec_decompress, with codec->arena and codec->max_bytes. */
     presto_status (*decompress)(presto_codec *codec, presto_span in, presto_span *out_out,
                                 presto_error *err);
-    /* As presto_codec_train; NULL unless takes_dictionary. */
-    presto_status (*train)(const presto_codec_samples *samples, size_t max_bytes,
+    /* As presto__codec_train; NULL unless takes_dictionary. */
+    presto_status (*train)(const presto__codec_samples *samples, size_t max_bytes,
                            presto_buffer *dictionary_out, presto_error *err);
 };
 

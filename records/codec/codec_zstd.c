@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zstd records: one frame with its content size, optionally against a dictionary of the dataset. */
+#include "../records_internal.h"
 #include "codec_internal.h"
 
 #if PRESTO_HAVE_ZSTD
@@ -129,7 +130,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, presto_span
     return PRESTO_OK;
 }
 
-static presto_status train(const presto_codec_samples *samples, size_t max_bytes,
+static presto_status train(const presto__codec_samples *samples, size_t max_bytes,
                            presto_buffer *dictionary_out, presto_error *err) {
     size_t start = dictionary_out->bytes;
     size_t count = samples->count < UINT32_MAX ? samples->count : UINT32_MAX;

@@ -12,6 +12,7 @@
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/paths_internal.h"
+#include "../records_internal.h"
 #include "dataset_parts_internal.h"
 
 /* When the dataset is opened, the size of shards with at least this many records is checked. */
@@ -107,7 +108,7 @@ presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_
     return PRESTO_OK;
 }
 
-void presto_dataset_close_idle(presto_dataset *dataset) {
+void presto__dataset_close_idle(presto_dataset *dataset) {
     presto__fd_pool_close_idle(&dataset->pool);
 }
 
@@ -205,7 +206,7 @@ static presto_status fit_codec(presto_dataset *dataset, const char *dir, presto_
     for (size_t i = 0; info->main_feature != NULL && i < info->feature_count; i++)
         if (info->features[i].encoding == PRESTO_ENCODE_TENSOR &&
             strcmp(info->features[i].name, info->main_feature) == 0)
-            PRESTO_TRY(presto_codec_spec_fit(&dataset->codec, &info->features[i].spec, err));
+            PRESTO_TRY(presto__codec_spec_fit(&dataset->codec, &info->features[i].spec, err));
     return load_dictionary(dataset, dir, err);
 }
 
@@ -270,7 +271,7 @@ static presto_status count_foreign(const presto_dataset *dataset, presto_shard *
     PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
     entry->records = presto_shard_records(shard);
     const uint64_t *end;
-    PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
+    PRESTO_TRY(presto__shard_offsets(shard, entry->records, 0, &end, err));
     uint64_t bytes = *end, overhead = UINT64_MAX;
     (void)presto__u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
     entry->raw_bytes = bytes > overhead ? bytes - overhead : 0; /* a damaged range may be shorter */
@@ -295,8 +296,8 @@ static void sum_up_foreign(presto_dataset *dataset) {
         if (info->shards[i].records == PRESTO_COUNT_UNKNOWN && dataset->guessed_mean == 0 &&
             !presto__shard_is_indexed(shard))
             dataset->guessed_mean = presto__shard_guess_mean(shard);
-        if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
-            info->file_compression = presto_shard_compression(shard);
+        if (presto__shard_compression(shard) != PRESTO_FILE_PLAIN)
+            info->file_compression = presto__shard_compression(shard);
     }
 }
 
@@ -421,11 +422,11 @@ bool presto_dataset_is_ours(const presto_dataset *dataset) {
     return dataset->ours;
 }
 
-presto_checks presto_dataset_checks(const presto_dataset *dataset) {
+presto_checks presto__dataset_checks(const presto_dataset *dataset) {
     return dataset->options.verify;
 }
 
-bool presto_dataset_tolerates(const presto_dataset *dataset) {
+bool presto__dataset_tolerates(const presto_dataset *dataset) {
     return dataset->options.tolerate;
 }
 
@@ -445,7 +446,7 @@ const char *presto_dataset_shard_path(const presto_dataset *dataset, size_t i) {
     return dataset->paths[i];
 }
 
-uint64_t presto_dataset_shard_first(const presto_dataset *dataset, size_t i) {
+uint64_t presto__dataset_shard_first(const presto_dataset *dataset, size_t i) {
     return presto__dataset_first(dataset, i);
 }
 

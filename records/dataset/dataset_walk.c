@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "../../base/fan_out_internal.h"
+#include "../records_internal.h"
 #include "dataset_parts_internal.h"
 
 /* ---- counting ---- */
@@ -33,7 +34,7 @@ static presto_status count_all(presto_dataset *dataset, presto_error *err) {
     return status < 0 ? status : added;
 }
 
-presto_status presto_dataset_count(presto_dataset *dataset, presto_error *err) {
+presto_status presto__dataset_count(presto_dataset *dataset, presto_error *err) {
     if (presto_dataset_records(dataset) != PRESTO_COUNT_UNKNOWN)
         return PRESTO_OK;
     pthread_mutex_lock(&dataset->walk_lock);
@@ -83,14 +84,14 @@ static presto_status leave_ended(presto_dataset *dataset, presto_error *err) {
 
 /* Records of a shard with an index: about so many bytes of them, to be fetched. */
 static presto_status give_indexed(const presto_dataset *dataset, presto_shard *shard,
-                                  const presto_walk_limits *limits, presto_stretch *stretch,
+                                  const presto__walk_limits *limits, presto__stretch *stretch,
                                   presto_error *err) {
     uint64_t first = dataset->walk_record, left = presto_shard_records(shard) - first;
     size_t most = left < limits->records ? (size_t)left : limits->records, count = 1;
     const uint64_t *offsets;
     if (most == 0)
         return PRESTO_END;
-    PRESTO_TRY(presto_shard_offsets(shard, first, most, &offsets, err));
+    PRESTO_TRY(presto__shard_offsets(shard, first, most, &offsets, err));
     while (count < most && offsets[count + 1] - offsets[0] <= limits->bytes)
         count++;
     stretch->first = first;
@@ -100,8 +101,8 @@ static presto_status give_indexed(const presto_dataset *dataset, presto_shard *s
     return PRESTO_OK;
 }
 
-static presto_status walk(presto_dataset *dataset, const presto_walk_limits *limits,
-                          presto_block *block, presto_stretch *stretch, presto_error *err) {
+static presto_status walk(presto_dataset *dataset, const presto__walk_limits *limits,
+                          presto_block *block, presto__stretch *stretch, presto_error *err) {
     presto_shard *shard;
     presto_status status;
     while ((status = walk_shard(dataset, &shard, err)) == PRESTO_OK) {
@@ -120,8 +121,9 @@ static presto_status walk(presto_dataset *dataset, const presto_walk_limits *lim
     return PRESTO_OK;
 }
 
-presto_status presto_dataset_walk(presto_dataset *dataset, const presto_walk_limits *limits,
-                                  presto_block *block, presto_stretch *stretch, presto_error *err) {
+presto_status presto__dataset_walk_step(presto_dataset *dataset, const presto__walk_limits *limits,
+                                        presto_block *block, presto__stretch *stretch,
+                                        presto_error *err) {
     pthread_mutex_lock(&dataset->walk_lock);
     presto_status status = walk(dataset, limits, block, stretch, err);
     pthread_mutex_unlock(&dataset->walk_lock);
@@ -166,15 +168,15 @@ static presto_status begin_walk(presto_dataset *dataset, uint64_t number, presto
     return PRESTO_OK;
 }
 
-presto_status presto_dataset_begin_walk(presto_dataset *dataset, uint64_t number,
-                                        presto_error *err) {
+presto_status presto__dataset_begin_walk(presto_dataset *dataset, uint64_t number,
+                                         presto_error *err) {
     pthread_mutex_lock(&dataset->walk_lock);
     presto_status status = begin_walk(dataset, number, err);
     pthread_mutex_unlock(&dataset->walk_lock);
     return status;
 }
 
-void presto_dataset_end_walk(presto_dataset *dataset) {
+void presto__dataset_end_walk(presto_dataset *dataset) {
     pthread_mutex_lock(&dataset->walk_lock);
     dataset->is_walked = false;
     pthread_mutex_unlock(&dataset->walk_lock);
@@ -182,8 +184,8 @@ void presto_dataset_end_walk(presto_dataset *dataset) {
 
 /* ---- records by number, before they are counted ---- */
 
-presto_status presto_dataset_pass(presto_dataset *dataset, uint64_t number, uint64_t *known_out,
-                                  presto_error *err) {
+presto_status presto__dataset_pass(presto_dataset *dataset, uint64_t number, uint64_t *known_out,
+                                   presto_error *err) {
     pthread_mutex_lock(&dataset->walk_lock);
     presto_status status = PRESTO_OK;
     if (presto_dataset_records(dataset) == PRESTO_COUNT_UNKNOWN)
@@ -193,8 +195,8 @@ presto_status presto_dataset_pass(presto_dataset *dataset, uint64_t number, uint
     return status;
 }
 
-presto_status presto_dataset_shard_with(presto_dataset *dataset, size_t i, uint64_t record,
-                                        presto_shard **shard_out, presto_error *err) {
+presto_status presto__dataset_shard_with(presto_dataset *dataset, size_t i, uint64_t record,
+                                         presto_shard **shard_out, presto_error *err) {
     presto_shard *shard = NULL;
     PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
     if (!presto__shard_reaches(shard, record, 1))
@@ -205,19 +207,20 @@ presto_status presto_dataset_shard_with(presto_dataset *dataset, size_t i, uint6
 
 /* ---- stretches ---- */
 
-void presto_stretch_done(presto_stretch *stretch) {
+void presto__stretch_done(presto__stretch *stretch) {
     presto_buffer_done(&stretch->offsets_);
 }
 
-presto_status presto_stretch_check(presto_dataset *dataset, const presto_stretch *stretch,
-                                   presto_block *block, presto_error *err) {
+presto_status presto__dataset_check_stretch(presto_dataset *dataset, const presto__stretch *stretch,
+                                            presto_block *block, presto_error *err) {
     presto_shard *shard =
         atomic_load_explicit(&dataset->shards[stretch->shard], memory_order_acquire);
     return presto__stretch_check(shard, stretch, block, err);
 }
 
-presto_status presto_stretch_describe(presto_dataset *dataset, const presto_stretch *stretch,
-                                      size_t i, presto_block *block, presto_error *err) {
+presto_status presto__dataset_describe_stretch(presto_dataset *dataset,
+                                               const presto__stretch *stretch, size_t i,
+                                               presto_block *block, presto_error *err) {
     presto_shard *shard =
         atomic_load_explicit(&dataset->shards[stretch->shard], memory_order_acquire);
     return presto__stretch_describe(shard, stretch, i, block, err);
@@ -225,7 +228,7 @@ presto_status presto_stretch_describe(presto_dataset *dataset, const presto_stre
 
 /* ---- sizes ---- */
 
-uint64_t presto_dataset_mean_bytes(const presto_dataset *dataset) {
+uint64_t presto__dataset_mean_bytes(const presto_dataset *dataset) {
     uint64_t records = presto_dataset_records(dataset), bytes = 0;
     for (size_t i = 0; i < dataset->info.shard_count; i++)
         bytes += dataset->info.shards[i].stored_bytes;

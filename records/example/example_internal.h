@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) bool presto__wire_expect(const uint
 
 /*
  * One varint of one to eight bytes, which must all be its own: a value of
- * presto_example_layout_match. At least eight bytes of the entry's head stand before it: one load,
+ * presto__example_layout_match. At least eight bytes of the entry's head stand before it: one load,
  * and no loop over a length that differs from record to record.
  */
 static inline bool presto__example_short_int64(presto_span in, int64_t *number_out) {

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 
 #include "../../base/checked_internal.h"
+#include "../records_internal.h"
 #include "layout_internal.h"
 
 /* ---- life ---- */
 
 /* A table of the specs by name. Which of two specs of one name counts depends on the order of
  * features: that is left to presto_example_parse. */
-static presto_status name_specs(presto_example_layout *layout, presto_error *err) {
+static presto_status name_specs(presto__example_layout *layout, presto_error *err) {
     const presto_example_specs *specs = &layout->specs;
     if (specs->count == 0)
         return PRESTO_OK;
@@ -29,22 +30,22 @@ static presto_status name_specs(presto_example_layout *layout, presto_error *err
     return PRESTO_OK;
 }
 
-presto_status presto_example_layout_new(const presto_example_specs *specs,
-                                        presto_example_layout **layout_out, presto_error *err) {
-    presto_example_layout *layout = calloc(1, sizeof *layout);
+presto_status presto__example_layout_new(const presto_example_specs *specs,
+                                         presto__example_layout **layout_out, presto_error *err) {
+    presto__example_layout *layout = calloc(1, sizeof *layout);
     if (layout == NULL)
         return presto_fail_memory(err, sizeof *layout);
     if (specs != NULL)
         layout->specs = *specs;
     presto_status status = name_specs(layout, err);
     if (status < 0)
-        presto_example_layout_free(layout);
+        presto__example_layout_free(layout);
     else
         *layout_out = layout;
     return status;
 }
 
-void presto_example_layout_free(presto_example_layout *layout) {
+void presto__example_layout_free(presto__example_layout *layout) {
     if (layout == NULL)
         return;
     presto_arena_done(&layout->specs_arena);
@@ -69,7 +70,7 @@ static inline bool is_head(const presto__head_word *word, const uint8_t *at, siz
 /* Is the next entry the expected one, with the expected kind and short lengths? Then *at_io is set
  * behind it. */
 static inline bool match_head(presto__layout_entry *entry, const uint8_t **at_io,
-                              const uint8_t *end, presto_example_value *value) {
+                              const uint8_t *end, presto__example_value *value) {
     const uint8_t *at = *at_io;
     size_t head = entry->head_bytes, left = (size_t)(end - at);
     if (head == 0 || left < head)
@@ -101,7 +102,7 @@ static bool count_strings(presto_span list, uint32_t *count_out) {
 
 /* The one list of a Feature: strings, or numbers in one run or none. */
 static bool read_list(presto__layout_entry *entry, uint8_t tag, presto_span list,
-                      presto_example_value *value) {
+                      presto__example_value *value) {
     const uint8_t *at = list.data, *end = at + list.bytes;
     size_t bytes = 0;
     if (tag != entry->tag)
@@ -121,7 +122,7 @@ static bool read_list(presto__layout_entry *entry, uint8_t tag, presto_span list
 }
 
 static bool read_value(presto__layout_entry *entry, presto_span feature,
-                       presto_example_value *value) {
+                       presto__example_value *value) {
     const uint8_t *at = feature.data, *end = at + feature.bytes;
     size_t bytes;
     value->string_count = 1;
@@ -137,7 +138,7 @@ static bool read_value(presto__layout_entry *entry, presto_span feature,
 }
 
 /* The entry of this name; NULL: it is not known. */
-static presto__layout_entry *find(presto_example_layout *layout, uint32_t expected,
+static presto__layout_entry *find(presto__example_layout *layout, uint32_t expected,
                                   presto_span name) {
     presto__layout_entry *entry = &layout->entries[expected];
     if (presto_span_equal(entry->name, name))
@@ -147,9 +148,9 @@ static presto__layout_entry *find(presto_example_layout *layout, uint32_t expect
 }
 
 /* Read the next entry, which may be any that the layout knows. NULL: not so. */
-static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t expected,
+static presto__layout_entry *read_entry(presto__example_layout *layout, uint32_t expected,
                                         const uint8_t **at_io, const uint8_t *end,
-                                        presto_example_value *value) {
+                                        presto__example_value *value) {
     const uint8_t *at = *at_io;
     size_t bytes;
     if (!presto__wire_expect(&at, end, 0x0a, &bytes))
@@ -180,7 +181,7 @@ static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t 
 /* ---- an Example ---- */
 
 /* Compare entry by entry. */
-static bool match_entries(presto_example_layout *layout, const uint8_t *at, const uint8_t *end,
+static bool match_entries(presto__example_layout *layout, const uint8_t *at, const uint8_t *end,
                           size_t *count_out) {
     const presto_span map = presto_span_of(at, (size_t)(end - at));
     uint64_t example = ++layout->examples;
@@ -190,7 +191,7 @@ static bool match_entries(presto_example_layout *layout, const uint8_t *at, cons
     for (; at != end; entries++) {
         if (entries == layout->count)
             return false;
-        presto_example_value *value = &layout->values[count];
+        presto__example_value *value = &layout->values[count];
         presto__layout_entry *entry = &layout->entries[*expected];
         if (!match_head(entry, &at, end, value)) {
             entry = read_entry(layout, *expected, &at, end, value);
@@ -212,12 +213,12 @@ static bool match_entries(presto_example_layout *layout, const uint8_t *at, cons
     return true;
 }
 
-bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
-                                 presto_example_values *values_out) {
+bool presto__example_layout_match(presto__example_layout *layout, presto_span in,
+                                  presto__example_values *values_out) {
     const uint8_t *at = in.data, *end = at + in.bytes;
     size_t bytes;
-    presto_example_values values = {.feature_count = layout->count,
-                                    .generation = layout->generation};
+    presto__example_values values = {.feature_count = layout->count,
+                                     .generation = layout->generation};
     if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
         return false;
     if (layout->stretch_count > 0 && presto__layout_match_plan(layout, at, end)) {
@@ -237,7 +238,7 @@ bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
 
 /* ---- values ---- */
 
-size_t presto_example_value_count(const presto_example_value *value) {
+size_t presto__example_value_count(const presto__example_value *value) {
     size_t count = 0;
     switch (value->encoding) {
     case PRESTO_ENCODE_FLOAT:
@@ -256,8 +257,8 @@ size_t presto_example_value_count(const presto_example_value *value) {
     }
 }
 
-bool presto_example_value_int64s(const presto_example_value *value, size_t count,
-                                 int64_t *numbers_out) {
+bool presto__example_value_int64s(const presto__example_value *value, size_t count,
+                                  int64_t *numbers_out) {
     presto_span in = value->bytes;
     if (count == 1 && in.bytes - 1 < 8)
         return presto__example_short_int64(in, numbers_out);
@@ -271,8 +272,8 @@ bool presto_example_value_int64s(const presto_example_value *value, size_t count
     return wire.at == wire.end;
 }
 
-bool presto_example_value_next(const presto_example_value *value, size_t *at_io,
-                               presto_span *string_out) {
+bool presto__example_value_next(const presto__example_value *value, size_t *at_io,
+                                presto_span *string_out) {
     const uint8_t *at = value->bytes.data + *at_io, *end = value->bytes.data + value->bytes.bytes;
     size_t bytes;
     if (value->string_count == 1) {
@@ -302,7 +303,7 @@ static void *room_for(scalar_slot *slot, size_t count, size_t each, presto_arena
     return presto__size_multiply(count, each, &bytes) ? presto_arena_alloc(arena, bytes, 8) : NULL;
 }
 
-static presto_status decode(const presto_example_value *value, size_t count, scalar_slot *slot,
+static presto_status decode(const presto__example_value *value, size_t count, scalar_slot *slot,
                             presto_arena *arena, presto_tensor *tensor) {
     if (value->encoding == PRESTO_ENCODE_FLOAT) {
         tensor->spec.dtype = PRESTO_FLOAT32;
@@ -315,7 +316,7 @@ static presto_status decode(const presto_example_value *value, size_t count, sca
             return PRESTO_ERR_MEMORY;
         tensor->spec.dtype = PRESTO_INT64;
         tensor->data = numbers;
-        return presto_example_value_int64s(value, count, numbers) ? PRESTO_OK : PRESTO_END;
+        return presto__example_value_int64s(value, count, numbers) ? PRESTO_OK : PRESTO_END;
     }
     presto_span *strings = room_for(slot, count, sizeof *strings, arena);
     if (strings == NULL)
@@ -324,15 +325,15 @@ static presto_status decode(const presto_example_value *value, size_t count, sca
     tensor->strings = strings;
     size_t at = 0;
     for (size_t i = 0; i < count; i++)
-        presto_example_value_next(value, &at, &strings[i]);
+        presto__example_value_next(value, &at, &strings[i]);
     return PRESTO_OK;
 }
 
 /* PRESTO_END: presto_example_parse must look. */
-static presto_status make_feature(const presto_example_value *value, scalar_slot *slot,
+static presto_status make_feature(const presto__example_value *value, scalar_slot *slot,
                                   presto_arena *arena, presto_feature *feature) {
     presto_tensor *tensor = &feature->tensor;
-    feature->name = presto_example_value_name(value);
+    feature->name = presto__example_value_name(value);
     feature->encoding = value->encoding;
     if (value->encoding == PRESTO_ENCODE_NONE) {
         *tensor = (presto_tensor){.spec = {.rank = 0}};
@@ -340,13 +341,13 @@ static presto_status make_feature(const presto_example_value *value, scalar_slot
     }
     if (value->encoding == PRESTO_ENCODE_TENSOR)
         return presto__tensor_proto_usual(value->bytes, tensor) ? PRESTO_OK : PRESTO_END;
-    size_t count = presto_example_value_count(value);
+    size_t count = presto__example_value_count(value);
     tensor->spec.rank = count == 1 && !value->is_vector ? 0 : 1;
     tensor->spec.dims[0] = (int64_t)count;
     return decode(value, count, slot, arena, tensor);
 }
 
-static presto_status make_sample(const presto_example_values *values, presto_arena *arena,
+static presto_status make_sample(const presto__example_values *values, presto_arena *arena,
                                  presto_sample *sample_out, presto_error *err) {
     size_t bytes;
     if (!presto__size_multiply(values->count, sizeof(presto_feature) + sizeof(scalar_slot), &bytes))
@@ -368,7 +369,7 @@ static presto_status make_sample(const presto_example_values *values, presto_are
 /* So few features are parsed faster than compared. */
 enum { FEW = 2 };
 
-static presto_status parse_and_learn(presto_example_layout *layout, presto_span in,
+static presto_status parse_and_learn(presto__example_layout *layout, presto_span in,
                                      presto_arena *arena, presto_sample *sample_out,
                                      presto_error *err) {
     PRESTO_TRY(presto_example_parse(in, &layout->specs, arena, sample_out, err));
@@ -378,12 +379,12 @@ static presto_status parse_and_learn(presto_example_layout *layout, presto_span 
 }
 
 /* Out of line: records of few features do not pay for it. */
-static __attribute__((noinline)) presto_status parse_many(presto_example_layout *layout,
+static __attribute__((noinline)) presto_status parse_many(presto__example_layout *layout,
                                                           presto_span in, presto_arena *arena,
                                                           presto_sample *sample_out,
                                                           presto_error *err) {
-    presto_example_values values;
-    if (layout->count > FEW && presto_example_layout_match(layout, in, &values)) {
+    presto__example_values values;
+    if (layout->count > FEW && presto__example_layout_match(layout, in, &values)) {
         presto_status status = make_sample(&values, arena, sample_out, err);
         if (status != PRESTO_END)
             return status;
@@ -391,9 +392,9 @@ static __attribute__((noinline)) presto_status parse_many(presto_example_layout 
     return parse_and_learn(layout, in, arena, sample_out, err);
 }
 
-presto_status presto_example_layout_parse(presto_example_layout *layout, presto_span in,
-                                          presto_arena *arena, presto_sample *sample_out,
-                                          presto_error *err) {
+presto_status presto__example_layout_parse(presto__example_layout *layout, presto_span in,
+                                           presto_arena *arena, presto_sample *sample_out,
+                                           presto_error *err) {
     if (layout->count - 1 >= FEW)
         return parse_many(layout, in, arena, sample_out, err);
     return parse_and_learn(layout, in, arena, sample_out, err);

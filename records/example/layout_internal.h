@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_plan.c
+ * Behind presto__example_layout: layout.c compares Examples with what is remembered, layout_plan.c
  * with the last one as a whole; layout_learn.c remembers. For this room alone.
  */
 #ifndef PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
@@ -8,6 +8,7 @@
 
 #include <presto/example.h>
 
+#include "../records_internal.h"
 #include "example_internal.h"
 
 /* What a layout remembers at most. */
@@ -78,7 +79,7 @@ typedef struct presto__layout_stretch {
     uint8_t head_bytes;         /* likewise */
 } presto__layout_stretch;
 
-struct presto_example_layout {
+struct presto__example_layout {
     presto_example_specs specs;    /* borrowed */
     presto__name_table spec_names; /* in `specs_arena` */
     presto_arena specs_arena;
@@ -88,7 +89,7 @@ struct presto_example_layout {
     presto_arena arena;
     presto__layout_entry *entries; /* NULL: nothing was learned yet */
     presto__head_word *words;
-    presto_example_value *values; /* room for one each */
+    presto__example_value *values; /* room for one each */
     size_t count;
     size_t name_bytes;
     presto__name_table names;
@@ -97,7 +98,7 @@ struct presto_example_layout {
 
     /* An Example as a whole, of entries that match their heads. There is room for all entries. */
     presto__layout_stretch *stretches;
-    presto_example_value *plan_values; /* with all that does not differ from Example to Example */
+    presto__example_value *plan_values; /* with all that does not differ from Example to Example */
     uint32_t *plan_offsets; /* of the values in a stretch, then PRESTO__NO_OFFSET; and so on */
     presto__layout_chunk *plan_chunks;
     uint8_t *plan_mask;   /* scratch: of the bytes of a stretch */
@@ -119,12 +120,13 @@ typedef struct presto__layout_example {
 } presto__layout_example;
 
 /** Make a plan of it. Not of every one, if each has another order. */
-void presto__layout_make_plan(presto_example_layout *layout, const presto__layout_example *example);
+void presto__layout_make_plan(presto__example_layout *layout,
+                              const presto__layout_example *example);
 /** Bytes of plan_mask and chunks of plan_chunks for so many names of so many bytes. */
 size_t presto__layout_plan_bytes(size_t count, size_t name_bytes);
 size_t presto__layout_plan_chunks(size_t count, size_t name_bytes);
 /** Is the map at `at` like the plan, from its first entry to its last? Then plan_values are its. */
-bool presto__layout_match_plan(const presto_example_layout *layout, const uint8_t *at,
+bool presto__layout_match_plan(const presto__example_layout *layout, const uint8_t *at,
                                const uint8_t *end);
 
 /** Set the head for values of the kind `tag`. */
@@ -134,6 +136,6 @@ void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag);
  * Remember the names of an Example that presto_example_parse has parsed, if it is of the usual
  * form. Without memory, the layout stays as it is.
  */
-void presto__layout_learn(presto_example_layout *layout, presto_span in);
+void presto__layout_learn(presto__example_layout *layout, presto_span in);
 
 #endif

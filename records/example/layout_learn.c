@@ -7,6 +7,7 @@
  * Adding names makes all tables anew. Before that, Examples with as many names must have been
  * parsed: so the tables never cost more than parsing, whatever names come.
  */
+#include "../records_internal.h"
 #include "layout_internal.h"
 
 /* ---- heads ---- */
@@ -113,7 +114,7 @@ typedef struct name_sizes {
     size_t new_count, new_bytes;
 } name_sizes;
 
-static bool measure(const presto_example_layout *layout, presto_span in, name_sizes *sizes_out) {
+static bool measure(const presto__example_layout *layout, presto_span in, name_sizes *sizes_out) {
     entries_walk walk;
     presto_span name;
     name_sizes sizes = {0};
@@ -136,7 +137,7 @@ static bool measure(const presto_example_layout *layout, presto_span in, name_si
 /* ---- making the tables ---- */
 
 /* Room for entries. False: no memory. */
-static bool make_room(presto_example_layout *layout, size_t count, size_t name_bytes) {
+static bool make_room(presto__example_layout *layout, size_t count, size_t name_bytes) {
     presto_arena *arena = &layout->arena;
     size_t words = name_bytes / 8 + count * head_words(8);
     layout->entries = presto_arena_alloc(arena, count * sizeof *layout->entries, 8);
@@ -155,7 +156,7 @@ static bool make_room(presto_example_layout *layout, size_t count, size_t name_b
            presto__name_table_make(&layout->names, count, arena, NULL) == PRESTO_OK;
 }
 
-static void apply_specs(const presto_example_layout *layout, presto__layout_entry *entry) {
+static void apply_specs(const presto__example_layout *layout, presto__layout_entry *entry) {
     const presto__name *found = layout->spec_names.slots == NULL
                                     ? NULL
                                     : presto__name_table_find(&layout->spec_names, entry->name);
@@ -169,7 +170,7 @@ static void apply_specs(const presto_example_layout *layout, presto__layout_entr
 }
 
 /* The entry of this name, made if there is none. SIZE_MAX: no memory. */
-static size_t add(presto_example_layout *layout, presto_span name) {
+static size_t add(presto__example_layout *layout, presto_span name) {
     presto__name *slot = presto__name_table_find(&layout->names, name);
     if (slot->number_plus != 0)
         return slot->number_plus - 1;
@@ -190,7 +191,7 @@ static size_t add(presto_example_layout *layout, presto_span name) {
 }
 
 /* Add the names of the Example, and note their order. False: no memory. */
-static bool add_all(presto_example_layout *layout, presto_span in) {
+static bool add_all(presto__example_layout *layout, presto_span in) {
     entries_walk walk;
     presto_span name;
     size_t before = SIZE_MAX;
@@ -212,7 +213,7 @@ static bool add_all(presto_example_layout *layout, presto_span in) {
 }
 
 /* A layout with the names of `old` (NULL: none) and of the Example. False: no memory. */
-static bool make(presto_example_layout *layout, const presto_example_layout *old, presto_span in,
+static bool make(presto__example_layout *layout, const presto__example_layout *old, presto_span in,
                  const name_sizes *sizes) {
     size_t old_count = old == NULL ? 0 : old->count;
     size_t count = old == NULL ? sizes->count : old_count + sizes->new_count;
@@ -228,7 +229,7 @@ static bool make(presto_example_layout *layout, const presto_example_layout *old
     return add_all(layout, in);
 }
 
-void presto__layout_learn(presto_example_layout *layout, presto_span in) {
+void presto__layout_learn(presto__example_layout *layout, presto_span in) {
     name_sizes sizes;
     if (layout->is_off || !measure(layout, in, &sizes) || sizes.new_count == 0)
         return;
@@ -238,7 +239,7 @@ void presto__layout_learn(presto_example_layout *layout, presto_span in) {
         return;
     bool begins_again = layout->count + sizes.new_count > PRESTO__LAYOUT_NAMES ||
                         layout->name_bytes + sizes.new_bytes > PRESTO__LAYOUT_NAME_BYTES;
-    presto_example_layout made = *layout;
+    presto__example_layout made = *layout;
     made.arena = (presto_arena){0};
     made.count = 0;
     made.name_bytes = 0;

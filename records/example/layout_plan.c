@@ -7,6 +7,7 @@
  *
  * The bytes of an Example of the plan are those that an entry by entry comparison would accept.
  */
+#include "../records_internal.h"
 #include "layout_internal.h"
 
 /* ---- comparing ---- */
@@ -48,11 +49,11 @@ static inline bool has_lengths(const presto__layout_stretch *stretch, const uint
            end[1 - (ptrdiff_t)head] == head - 2 + run;
 }
 
-bool presto__layout_match_plan(const presto_example_layout *layout, const uint8_t *at,
+bool presto__layout_match_plan(const presto__example_layout *layout, const uint8_t *at,
                                const uint8_t *end) {
     const presto__layout_stretch *stretch = layout->stretches;
     const presto__layout_stretch *last = stretch + layout->stretch_count;
-    presto_example_value *value = layout->plan_values;
+    presto__example_value *value = layout->plan_values;
     const uint32_t *offset = layout->plan_offsets;
     for (; stretch != last; stretch++) {
         size_t bytes = stretch->bytes, left = (size_t)(end - at);
@@ -88,7 +89,7 @@ size_t presto__layout_plan_chunks(size_t count, size_t name_bytes) {
 
 /** The stretch being made. */
 typedef struct maker {
-    presto_example_layout *layout;
+    presto__example_layout *layout;
     const uint8_t *start, *at; /* in the Example: its bytes so far */
     presto__layout_stretch *stretch;
     presto__layout_chunk *chunks;
@@ -154,7 +155,7 @@ static void add_varying(maker *m, const presto__layout_entry *entry) {
     m->at += entry->run;
 }
 
-void presto__layout_make_plan(presto_example_layout *layout,
+void presto__layout_make_plan(presto__example_layout *layout,
                               const presto__layout_example *example) {
     if (layout->plan_wait > 0) {
         layout->plan_wait--;

@@ -7,6 +7,7 @@
 
 #include <presto/numbers.h>
 
+#include "../records_internal.h"
 #include "example_internal.h"
 
 /* Field numbers of tensorflow/core/framework/tensor.proto and tensor_shape.proto. */
@@ -428,8 +429,8 @@ presto_status presto__tensor_proto_check(const presto_tensor *tensor, presto_err
     return presto_spec_bytes(&tensor->spec, &bytes, err);
 }
 
-presto_status presto_tensor_proto_append(presto_buffer *out, const presto_tensor *tensor,
-                                         presto_error *err) {
+presto_status presto__tensor_proto_append(presto_buffer *out, const presto_tensor *tensor,
+                                          presto_error *err) {
     PRESTO_TRY(presto__tensor_proto_check(tensor, err));
     uint64_t bytes = presto__tensor_proto_size(tensor);
     if (bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)

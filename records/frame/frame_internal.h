@@ -11,6 +11,7 @@
 #include <presto/shard.h>
 
 #include "../../base/bytes_internal.h"
+#include "../records_internal.h"
 
 /*
  * Does the stored CRC equal the computed one? All comparisons of CRCs are made here: a fuzzer
@@ -33,10 +34,10 @@ static inline uint64_t presto__payload_limit(uint64_t max_payload_bytes) {
     return max_payload_bytes < most ? max_payload_bytes : most;
 }
 
-/** presto_frame_parse, if presto_frame_parse_header has accepted the header: the rest. */
+/** presto__frame_parse, if presto__frame_parse_header has accepted the header: the rest. */
 presto_status presto__frame_parse_payload(presto_span in, uint64_t offset,
-                                          const presto_frame_rules *rules, presto_span *payload_out,
-                                          presto_error *err);
+                                          const presto__frame_rules *rules,
+                                          presto_span *payload_out, presto_error *err);
 
 /**
  * The plain case, fast: frames at offsets[i] - offsets[0] in `data` that fill their places exactly.

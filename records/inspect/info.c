@@ -14,6 +14,7 @@
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
 #include "../example/example_internal.h"
+#include "../records_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
 
@@ -42,7 +43,7 @@ void presto_info_done_sized(presto_info *info) {
     free_info(&taken);
 }
 
-const char *presto_content_name(presto_span bytes) {
+const char *presto__content_name(presto_span bytes) {
     const presto__content *content = presto__content_of(bytes);
     return content == NULL ? NULL : content->name;
 }
@@ -77,7 +78,7 @@ static presto_status count_sizes(collector *c, presto_shard *shard, presto_error
     presto_info *info = c->info;
     const uint64_t *offsets;
     uint64_t records = presto_shard_records(shard);
-    PRESTO_TRY(presto_shard_offsets(shard, 0, records, &offsets, err));
+    PRESTO_TRY(presto__shard_offsets(shard, 0, records, &offsets, err));
     uint64_t damaged = presto__shard_next_damaged(shard, 0), number = info->records;
     for (uint64_t i = 0; i < records; i++) {
         if (i == damaged) {
@@ -119,13 +120,13 @@ static presto_status look_at_file(collector *c, size_t i, presto_error *err) {
         return PRESTO_OK;
     }
     PRESTO_TRY(status);
-    file->compression = presto_shard_compression(shard);
+    file->compression = presto__shard_compression(shard);
     file->name_disagrees = presto_shard_file_bytes(shard) > 0 &&
                            presto__compression_by_name(path) != file->compression;
     file->indexed = presto__shard_has_index_file(shard);
     file->file_bytes = presto_shard_file_bytes(shard);
     uint64_t records = presto_shard_records(shard);
-    file->lost_ranges = presto_shard_lost_ranges(shard);
+    file->lost_ranges = presto__shard_lost_ranges(shard);
     file->records = records - file->lost_ranges;
     if (presto_dataset_is_ours(c->dataset) && file->lost_ranges == 0 &&
         records < presto_dataset_get_info(c->dataset)->shards[i].records)
@@ -235,7 +236,7 @@ static const char *look_into(const presto_feature *value, presto_arena *arena, p
         as->encoding = PRESTO_ENCODE_TENSOR;
         return NULL;
     }
-    return presto_content_name(bytes);
+    return presto__content_name(bytes);
 }
 
 /* What the feature has in common with one more value, which is there. */

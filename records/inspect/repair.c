@@ -8,6 +8,7 @@
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "../dataset/dataset_internal.h"
+#include "../records_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
 
@@ -112,9 +113,10 @@ presto_status presto_index_build(const char *path, uint64_t *records_out, presto
     PRESTO_TRY(open_indexed(path, &shard, err));
     const uint64_t *offsets;
     uint64_t records = presto_shard_records(shard);
-    presto_status status = presto_shard_offsets(shard, 0, records, &offsets, err);
+    presto_status status = presto__shard_offsets(shard, 0, records, &offsets, err);
     if (status == PRESTO_OK)
-        status = presto_index_write(path, offsets, records, presto_shard_file_bytes(shard), err);
+        status =
+            presto__shard_index_write(path, offsets, records, presto_shard_file_bytes(shard), err);
     presto_shard_free(shard);
     if (status == PRESTO_OK && records_out != NULL)
         *records_out = records;
@@ -127,11 +129,11 @@ presto_status presto_index_write_dali(const char *path, const char *index_path, 
     presto_buffer text = {0};
     const uint64_t *offsets = NULL;
     presto_status status =
-        presto_shard_offsets(shard, 0, presto_shard_records(shard), &offsets, err);
-    if (status == PRESTO_OK && presto_shard_compression(shard) != PRESTO_FILE_PLAIN) {
+        presto__shard_offsets(shard, 0, presto_shard_records(shard), &offsets, err);
+    if (status == PRESTO_OK && presto__shard_compression(shard) != PRESTO_FILE_PLAIN) {
         status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                              "DALI cannot read a file that is %s as a whole",
-                             presto_file_compression_name(presto_shard_compression(shard)));
+                             presto_file_compression_name(presto__shard_compression(shard)));
         presto_error_set_file(err, path);
     }
     for (uint64_t i = 0; i < presto_shard_records(shard) && status == PRESTO_OK; i++) {

@@ -4,6 +4,7 @@
  * searched. The search starts inside the damaged frame, even if its header is correct: bytes may be
  * missing from it, and whole records may start before its announced end.
  */
+#include "../records_internal.h"
 #include "inspect_internal.h"
 
 #include <errno.h>
@@ -154,13 +155,13 @@ static presto_status finish(presto__scan *scan, presto__scan_item *item) {
 /* The whole frame, whose header holds. The next one that is found may be within it. */
 static presto_status check_frame(presto__scan *scan, presto_span bytes, uint64_t payload_bytes,
                                  presto_span *payload) {
-    const presto_frame_rules rules = {scan->max_payload_bytes, PRESTO_CHECK_FULL};
+    const presto__frame_rules rules = {scan->max_payload_bytes, PRESTO_CHECK_FULL};
     if (!presto__byte_stream_affords(scan->stream, scan->offset, payload_bytes))
         return presto_fail(&scan->fault, PRESTO_ERR_CORRUPT, scan->offset,
                            "the record's %ju bytes are not checked: too many that overlap were "
                            "checked before it and do not hold",
                            (uintmax_t)payload_bytes);
-    presto_status status = presto_frame_parse(bytes, scan->offset, &rules, payload, &scan->fault);
+    presto_status status = presto__frame_parse(bytes, scan->offset, &rules, payload, &scan->fault);
     if (status < 0)
         presto__byte_stream_spend(scan->stream, payload_bytes);
     return status;
@@ -172,8 +173,8 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
     uint64_t payload_bytes;
     presto__byte_stream_forget(scan->stream, scan->offset);
     PRESTO_TRY(view(scan, scan->offset, HEADER, &bytes, err));
-    presto_status status = presto_frame_parse_header(
-        bytes, scan->offset, &(presto_frame_rules){scan->max_payload_bytes, PRESTO_CHECK_HEADER},
+    presto_status status = presto__frame_parse_header(
+        bytes, scan->offset, &(presto__frame_rules){scan->max_payload_bytes, PRESTO_CHECK_HEADER},
         &payload_bytes, &scan->fault);
     if (status == PRESTO_END)
         return finish(scan, item_out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequential reading with a sliding window, plain or through zlib. */
 #define _GNU_SOURCE /* SEEK_DATA */
+#include "../records_internal.h"
 #include "shard_internal.h"
 
 #include <errno.h>
@@ -311,15 +312,15 @@ static bool inflates_to_record(presto_span head, int bits) {
     if (result == Z_STREAM_END && got == 0)
         return true;
     return got == sizeof out &&
-           presto_frame_parse_header(presto_span_of(out, got), 0,
-                                     &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER}, &bytes,
-                                     NULL) == PRESTO_OK;
+           presto__frame_parse_header(presto_span_of(out, got), 0,
+                                      &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                      &bytes, NULL) == PRESTO_OK;
 }
 
 presto_file_compression presto__detect_compression(presto_span head) {
     uint64_t bytes;
-    if (presto_frame_parse_header(head, 0, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
-                                  &bytes, NULL) == PRESTO_OK)
+    if (presto__frame_parse_header(head, 0, &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                   &bytes, NULL) == PRESTO_OK)
         return PRESTO_FILE_PLAIN;
     if (head.bytes >= 3 && memcmp(head.data, "\x1f\x8b\x08", 3) == 0)
         return PRESTO_FILE_GZIP;
@@ -332,8 +333,8 @@ presto_file_compression presto__detect_compression(presto_span head) {
 
 bool presto__is_tfrecord(presto_span head) {
     uint64_t bytes;
-    if (presto_frame_parse_header(head, 0, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
-                                  &bytes, NULL) == PRESTO_OK)
+    if (presto__frame_parse_header(head, 0, &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                   &bytes, NULL) == PRESTO_OK)
         return true;
     switch (presto__detect_compression(head)) {
     case PRESTO_FILE_PLAIN:

@@ -5,6 +5,7 @@
  * With a mapping, the process would die.
  */
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
@@ -28,9 +29,9 @@ static presto_status view(presto__byte_stream *stream, uint64_t offset, size_t c
 
 static bool header_holds(presto_span header) {
     uint64_t bytes;
-    return presto_frame_parse_header(header, 0,
-                                     &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER}, &bytes,
-                                     NULL) == PRESTO_OK;
+    return presto__frame_parse_header(header, 0,
+                                      &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                      &bytes, NULL) == PRESTO_OK;
 }
 
 /* Is there a whole frame at `offset`? Its header is known to be correct. */
@@ -38,8 +39,8 @@ static presto_status frame_holds(presto__byte_stream *stream, uint64_t offset,
                                  uint64_t payload_bytes, bool *holds, presto_error *err) {
     presto_span frame, payload;
     PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
-    presto_status status = presto_frame_parse(
-        frame, offset, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL}, &payload, NULL);
+    presto_status status = presto__frame_parse(
+        frame, offset, &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_FULL}, &payload, NULL);
     if (status == PRESTO_ERR_CORRUPT) /* not if it is cut */
         presto__byte_stream_spend(stream, payload_bytes);
     *holds = status == PRESTO_OK;

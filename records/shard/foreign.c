@@ -5,6 +5,7 @@
  */
 #include "../../base/content_internal.h"
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_internal.h"
 
 /* Enough for tar's signature, and more than is looked at to tell text. */
@@ -71,8 +72,8 @@ static presto_status look_at(presto__byte_stream *stream, uint64_t max_payload_b
     if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
         return status;
     if (head.bytes == 0 ||
-        presto_frame_parse_header(head, 0, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
-                                  &bytes, NULL) == PRESTO_OK)
+        presto__frame_parse_header(head, 0, &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                   &bytes, NULL) == PRESTO_OK)
         return PRESTO_OK;
     const presto__content *content = presto__content_of(head);
     if (content != NULL && content->group == PRESTO__CONTENT_TEXT && head.bytes < LEAST_TEXT_BYTES)

@@ -9,6 +9,7 @@
  * at a few places where frames meet. Such a place has the payload CRC of one frame, the length and
  * the length CRC of the next. So a copy of both files fits, whatever its times say.
  */
+#include "../records_internal.h"
 #include "shard_internal.h"
 
 #include <errno.h>
@@ -120,7 +121,7 @@ static presto_status sum_places(const presto__index_data *data, const uint8_t pl
  * file stand at a few places where it says? */
 static presto_status check_frames(const presto__index_data *data, presto__index *index,
                                   presto_error *err) {
-    const presto_frame_rules rules = {UINT64_MAX, PRESTO_CHECK_HEADER};
+    const presto__frame_rules rules = {UINT64_MAX, PRESTO_CHECK_HEADER};
     for (uint64_t i = 0; i < PLACES && index->count > 0; i++) {
         uint8_t header[PRESTO_FRAME_HEADER_BYTES];
         size_t got;
@@ -135,7 +136,7 @@ static presto_status check_frames(const presto__index_data *data, presto__index 
         uint64_t start = index->offsets[record], length = 0;
         PRESTO_TRY(presto__read_at((presto__file_place){data->fd, data->path, start}, header,
                                    sizeof header, &got, err));
-        if (presto_frame_parse_header(presto_span_of(header, got), start, &rules, &length, NULL) !=
+        if (presto__frame_parse_header(presto_span_of(header, got), start, &rules, &length, NULL) !=
                 PRESTO_OK ||
             length != index->offsets[record + 1] - start - PRESTO_FRAME_OVERHEAD_BYTES)
             return PRESTO_END;
@@ -384,8 +385,8 @@ presto_status presto__index_write(const char *path, const presto__index_contents
     return status;
 }
 
-presto_status presto_index_write(const char *data_path, const uint64_t *offsets, uint64_t count,
-                                 uint64_t data_bytes, presto_error *err) {
+presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
+                                        uint64_t count, uint64_t data_bytes, presto_error *err) {
     struct stat info;
     int fd;
     uint8_t head[512];

@@ -7,6 +7,7 @@
 
 #include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_parts_internal.h"
 
 void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes) {
@@ -113,7 +114,7 @@ const char *presto_shard_path(const presto_shard *shard) {
     return shard->path;
 }
 
-presto_file_compression presto_shard_compression(const presto_shard *shard) {
+presto_file_compression presto__shard_compression(const presto_shard *shard) {
     return shard->compression;
 }
 

@@ -9,6 +9,7 @@
 
 #include "../../base/storage_internal.h"
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_parts_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
@@ -70,9 +71,9 @@ static void mark(fetch *job, size_t i, presto_status status, presto_span payload
     job->described = true;
 }
 
-static presto_frame_rules rules_of(const fetch *job) {
+static presto__frame_rules rules_of(const fetch *job) {
     const presto_shard_options *options = &job->shard->options;
-    return (presto_frame_rules){options->max_payload_bytes, options->verify};
+    return (presto__frame_rules){options->max_payload_bytes, options->verify};
 }
 
 /*
@@ -81,9 +82,9 @@ static presto_frame_rules rules_of(const fetch *job) {
  */
 static presto_status check_header(fetch *job, presto_span header, uint64_t offset,
                                   uint64_t place_bytes, presto_error *err) {
-    const presto_frame_rules rules = rules_of(job);
+    const presto__frame_rules rules = rules_of(job);
     uint64_t payload_bytes = 0;
-    presto_status status = presto_frame_parse_header(header, offset, &rules, &payload_bytes, err);
+    presto_status status = presto__frame_parse_header(header, offset, &rules, &payload_bytes, err);
     if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
         status =
             presto_fail(err, PRESTO_ERR_CORRUPT, offset,
@@ -95,7 +96,7 @@ static presto_status check_header(fetch *job, presto_span header, uint64_t offse
 
 /* Record i is whole, at `frame`. */
 static void parse_record(fetch *job, size_t i, presto_span frame) {
-    const presto_frame_rules rules = rules_of(job);
+    const presto__frame_rules rules = rules_of(job);
     presto_error *err = damage_error(job);
     presto_span payload = presto_span_of(frame.data, 0);
     uint64_t offset = job->offsets[i];
@@ -271,9 +272,9 @@ presto_status presto__shard_describe(presto_shard *shard, const presto__damage *
     if (got < want)
         status = presto__shard_fail_short(shard, damage->record, damage->offset + got, why_out);
     else
-        status = presto_frame_parse_header(
+        status = presto__frame_parse_header(
             presto_span_of(header, got), damage->offset,
-            &(presto_frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+            &(presto__frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
             &payload_bytes, why_out);
     if (status >= 0)
         (void)presto_fail(why_out, PRESTO_ERR_TRUNCATED, damage->offset,
@@ -398,7 +399,7 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
 
 /* ---- what a walk has read ---- */
 
-presto_status presto__stretch_check(presto_shard *shard, const presto_stretch *stretch,
+presto_status presto__stretch_check(presto_shard *shard, const presto__stretch *stretch,
                                     presto_block *block, presto_error *err) {
     fetch job = {.shard = shard, .block = block, .first = stretch->first};
     job.offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
@@ -409,8 +410,8 @@ presto_status presto__stretch_check(presto_shard *shard, const presto_stretch *s
     return PRESTO_OK;
 }
 
-presto_status presto__stretch_describe(presto_shard *shard, const presto_stretch *stretch, size_t i,
-                                       presto_block *block, presto_error *err) {
+presto_status presto__stretch_describe(presto_shard *shard, const presto__stretch *stretch,
+                                       size_t i, presto_block *block, presto_error *err) {
     fetch job = {.shard = shard, .block = block, .first = stretch->first, .err = err};
     job.offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
     const uint8_t *frame = block->bytes_.data + (job.offsets[i] - job.offsets[0]);
@@ -418,7 +419,7 @@ presto_status presto__stretch_describe(presto_shard *shard, const presto_stretch
     return block->records[i].status;
 }
 
-void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
+void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
     presto__places places;
     int fd;
     if (shard->compression != PRESTO_FILE_PLAIN || count == 0 ||

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_parts_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
@@ -115,9 +116,9 @@ static presto_status hop_once(presto__hopper *hop, uint64_t offset, uint64_t *ne
     uint64_t payload_bytes;
     PRESTO_TRY(view_header(hop, offset, &header, err));
     /* Lengths are followed here, so they are checked at any verify level. */
-    presto_status status = presto_frame_parse_header(
+    presto_status status = presto__frame_parse_header(
         header, offset,
-        &(presto_frame_rules){hop->shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+        &(presto__frame_rules){hop->shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
         &payload_bytes, err);
     /* A record larger than the rest of the file is cut, or no record, whatever the limit. */
     if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_parts_internal.h"
 
 /* Does it say nothing of the shard? Then it is not kept: the next time may do. */
@@ -201,7 +202,7 @@ presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *l
         pthread_mutex_unlock(&shard->index_lock);
     }
     if (status == PRESTO_OK && lost_out != NULL)
-        *lost_out = presto_shard_lost_ranges(shard);
+        *lost_out = presto__shard_lost_ranges(shard);
     return status;
 }
 
@@ -346,13 +347,13 @@ uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from) {
                                       from);
 }
 
-uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
+uint64_t presto__shard_lost_ranges(const presto_shard *shard) {
     const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
     return found == NULL ? 0 : found->damaged.bytes / sizeof(uint64_t);
 }
 
-presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
-                                   const uint64_t **offsets_out, presto_error *err) {
+presto_status presto__shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
+                                    const uint64_t **offsets_out, presto_error *err) {
     presto__places places;
     uint64_t records = presto_shard_records(shard);
     if (first > records || count > records - first)

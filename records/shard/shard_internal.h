@@ -16,6 +16,7 @@
 #include <presto/shard.h>
 
 #include "../../base/file_internal.h"
+#include "../records_internal.h"
 
 /* ---- the bytes of a file, decompressed if it is gzip or zlib as a whole, through a window ---- */
 
@@ -185,7 +186,7 @@ typedef struct presto__index_contents {
     uint32_t file_crc32c; /* of the data file's bytes */
 } presto__index_contents;
 
-/** Write the index file `path`. Atomic, as presto_index_write. */
+/** Write the index file `path`. Atomic, as presto__shard_index_write. */
 presto_status presto__index_write(const char *path, const presto__index_contents *contents,
                                   bool sync, presto_error *err);
 
@@ -272,11 +273,11 @@ static inline bool presto__shard_reaches(const presto_shard *shard, uint64_t fir
 /* ---- reading without an index: one thread at a time, until the walk ends ---- */
 
 /**
- * Read the next records, from the first one on, as presto_dataset_walk does; sets all of `stretch`
+ * Read the next records, from the first one on, as presto__dataset_walk_step does; sets all of `stretch`
  * but `shard` and `is_read`. PRESTO_END: there are none; presto__shard_end_walk comes next.
  */
-presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *limits,
-                                 presto_block *block, presto_stretch *stretch, presto_error *err);
+presto_status presto__shard_walk(presto_shard *shard, const presto__walk_limits *limits,
+                                 presto_block *block, presto__stretch *stretch, presto_error *err);
 /** Pass over up to `most` records; fewer if the shard ends before. Those that were passed over may
  * be read, but for the last one. */
 presto_status presto__shard_pass(presto_shard *shard, uint64_t most, uint64_t *passed_out,
@@ -289,10 +290,10 @@ bool presto__shard_walk_at_end(presto_shard *shard);
 presto_status presto__shard_end_walk(presto_shard *shard, presto_error *err);
 
 /** Check the records of a stretch that is read, and make the block show them. Any thread. */
-presto_status presto__stretch_check(presto_shard *shard, const presto_stretch *stretch,
+presto_status presto__stretch_check(presto_shard *shard, const presto__stretch *stretch,
                                     presto_block *block, presto_error *err);
 /** What is wrong with record i of it. */
-presto_status presto__stretch_describe(presto_shard *shard, const presto_stretch *stretch, size_t i,
-                                       presto_block *block, presto_error *err);
+presto_status presto__stretch_describe(presto_shard *shard, const presto__stretch *stretch,
+                                       size_t i, presto_block *block, presto_error *err);
 
 #endif

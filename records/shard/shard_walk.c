@@ -14,6 +14,7 @@
 
 #include "../../base/stop_internal.h"
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_parts_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
@@ -107,7 +108,7 @@ static presto_status step(presto__shard_walker *walk, presto_error *err) {
 }
 
 /* The stretch is the fault alone. */
-static void give_fault(presto__shard_walker *walk, presto_stretch *stretch) {
+static void give_fault(presto__shard_walker *walk, presto__stretch *stretch) {
     stretch->count = 1;
     stretch->fault = walk->fault;
     stretch->is_last = walk->has_failed;
@@ -116,7 +117,7 @@ static void give_fault(presto__shard_walker *walk, presto_stretch *stretch) {
 
 /* Copy the places of the records found since `first`; the last of them ends at `end`. */
 static presto_status give_places(const presto__shard_walker *walk, uint64_t end,
-                                 presto_stretch *stretch, presto_error *err) {
+                                 presto__stretch *stretch, presto_error *err) {
     const uint8_t *found = walk->found->offsets.data + stretch->first * sizeof(uint64_t);
     stretch->offsets_.bytes = 0;
     PRESTO_TRY(presto_buffer_append(&stretch->offsets_,
@@ -171,9 +172,9 @@ static uint64_t next_frame(const presto__shard_walker *walk) {
     size_t at = (size_t)(hop->offset - hop->start);
     uint64_t bytes;
     if (window->bytes - at < HEADER ||
-        presto_frame_parse_header(
+        presto__frame_parse_header(
             presto_span_of(window->data + at, HEADER), hop->offset,
-            &(presto_frame_rules){hop->shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+            &(presto__frame_rules){hop->shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
             &bytes, NULL) != PRESTO_OK)
         return 0;
     return bytes + OVERHEAD <= hop->end - hop->offset ? bytes + OVERHEAD : 0;
@@ -189,7 +190,7 @@ static size_t guess(const presto__shard_walker *walk, size_t records, size_t mos
 
 /* The whole records that are in the window already, as far as the limits allow. *count_io: how many
  * were found, and with these. */
-static presto_status take_records(presto__shard_walker *walk, const presto_walk_limits *limits,
+static presto_status take_records(presto__shard_walker *walk, const presto__walk_limits *limits,
                                   uint64_t start, size_t *count_io, presto_error *err) {
     presto__hopper *hop = &walk->hop;
     presto_buffer *offsets = &walk->found->offsets;
@@ -219,7 +220,7 @@ static presto_status take_records(presto__shard_walker *walk, const presto_walk_
 
 /* Whole records, one after the other, into the window. *count_out: how many; fewer than wanted
  * before anything else. */
-static presto_status find_records(presto__shard_walker *walk, const presto_walk_limits *limits,
+static presto_status find_records(presto__shard_walker *walk, const presto__walk_limits *limits,
                                   size_t *count_out, presto_error *err) {
     presto__hopper *hop = &walk->hop;
     presto__found *found = walk->found;
@@ -263,8 +264,8 @@ static void give_window(presto__hopper *hop, presto_block *block) {
     hop->start = hop->offset;
 }
 
-static presto_status walk_plain(presto__shard_walker *walk, const presto_walk_limits *limits,
-                                presto_block *block, presto_stretch *stretch, presto_error *err) {
+static presto_status walk_plain(presto__shard_walker *walk, const presto__walk_limits *limits,
+                                presto_block *block, presto__stretch *stretch, presto_error *err) {
     trim_window(&walk->hop);
     PRESTO_TRY(find_records(walk, limits, &stretch->count, err));
     if (stretch->count > 0) {
@@ -282,8 +283,8 @@ static presto_status walk_plain(presto__shard_walker *walk, const presto_walk_li
 
 /* ---- compressed files ---- */
 
-static presto_status walk_compressed(presto__shard_walker *walk, const presto_walk_limits *limits,
-                                     presto_block *block, presto_stretch *stretch,
+static presto_status walk_compressed(presto__shard_walker *walk, const presto__walk_limits *limits,
+                                     presto_block *block, presto__stretch *stretch,
                                      presto_error *err) {
     presto_buffer *bytes = &block->bytes_;
     uint64_t start = walk->hop.offset;
@@ -307,8 +308,8 @@ static presto_status walk_compressed(presto__shard_walker *walk, const presto_wa
 
 /* ---- the walk ---- */
 
-static presto_status walk_on(presto__shard_walker *walk, const presto_walk_limits *limits,
-                             presto_block *block, presto_stretch *stretch, presto_error *err) {
+static presto_status walk_on(presto__shard_walker *walk, const presto__walk_limits *limits,
+                             presto_block *block, presto__stretch *stretch, presto_error *err) {
     stretch->count = 0;
     stretch->fault.status = PRESTO_OK;
     stretch->is_last = false;
@@ -329,8 +330,8 @@ static uint64_t file_position(const presto__hopper *hop) {
     return hop->stream == NULL ? hop->offset : presto__byte_stream_file_bytes(hop->stream);
 }
 
-presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *limits,
-                                 presto_block *block, presto_stretch *stretch, presto_error *err) {
+presto_status presto__shard_walk(presto_shard *shard, const presto__walk_limits *limits,
+                                 presto_block *block, presto__stretch *stretch, presto_error *err) {
     PRESTO_TRY(resume(shard, err));
     presto__shard_hide_known(shard);
     uint64_t before = file_position(&shard->walk->hop);
@@ -418,10 +419,10 @@ uint64_t presto__shard_guess_mean(presto_shard *shard) {
     if (presto__byte_stream_new(fd, shard->path, shard->compression, &stream, NULL) == PRESTO_OK)
         (void)presto__byte_stream_view(stream, 0, FIRST_BYTES, &head, NULL);
     while (offset + HEADER <= head.bytes &&
-           presto_frame_parse_header(
+           presto__frame_parse_header(
                presto_span_of(head.data + offset, HEADER), offset,
-               &(presto_frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER}, &bytes,
-               NULL) == PRESTO_OK) {
+               &(presto__frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+               &bytes, NULL) == PRESTO_OK) {
         offset += bytes + OVERHEAD;
         count++;
     }

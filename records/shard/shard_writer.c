@@ -14,6 +14,7 @@
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
+#include "../records_internal.h"
 #include "shard_internal.h"
 
 /*
@@ -171,7 +172,7 @@ static presto_status put_large(presto_shard_writer *writer, presto_span payload,
                                presto_error *err) {
     uint8_t header[PRESTO_FRAME_HEADER_BYTES], footer[PRESTO_FRAME_FOOTER_BYTES];
     uint32_t crc = 0;
-    presto_frame_write_header(payload.bytes, header);
+    presto__frame_write_header(payload.bytes, header);
     PRESTO_TRY(put(writer, presto_span_of(header, sizeof header), err));
     while (payload.bytes > 0) {
         size_t bytes = PIECE_BYTES - writer->pending.bytes;
@@ -209,7 +210,7 @@ static presto_status append(presto_shard_writer *writer, presto_span payload, pr
     PRESTO_TRY(note_record(writer, frame_bytes, err));
     if (frame_bytes > SMALL_BYTES)
         return put_large(writer, payload, err);
-    PRESTO_TRY(presto_frame_append(&writer->pending, payload, err));
+    PRESTO_TRY(presto__frame_append(&writer->pending, payload, err));
     return hand_on_pending(writer, err);
 }
 
@@ -228,9 +229,9 @@ presto_status presto_shard_writer_append(presto_shard_writer *writer, presto_spa
     return writer->failed;
 }
 
-presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
-                                                const uint32_t *frame_bytes, size_t count,
-                                                presto_error *err) {
+presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
+                                                 const uint32_t *frame_bytes, size_t count,
+                                                 presto_error *err) {
     if (writer->failed < 0)
         return refuse(writer, err);
     uint64_t total = 0;

@@ -2,19 +2,20 @@
 /* Compares a pipeline with the definition in a dataset: are they the same, and up to which step? */
 #include <stdlib.h>
 
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 static presto_status read_back(const presto_pipeline *pipeline, const char *json,
                                presto_pipeline **other_out, presto_error *err) {
     presto_pipeline_options options = {.struct_bytes = sizeof options};
-    presto_pipeline_options_of(pipeline, &options);
+    presto__pipeline_options_of(pipeline, &options);
     options.code = PRESTO_CODE_NEVER; /* it is compared, and never runs */
     return presto_pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
                                  err);
 }
 
-presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *json,
-                                   bool *same_out, presto_error *err) {
+presto_status presto__pipeline_same(const presto_pipeline *pipeline, const char *json,
+                                    bool *same_out, presto_error *err) {
     presto_pipeline *other = NULL;
     PRESTO_TRY(read_back(pipeline, json, &other, err));
     *same_out = strcmp(pipeline->json, other->json) == 0;
@@ -47,8 +48,9 @@ static presto_status same_up_to(const presto_pipeline *a, const presto_pipeline 
     return PRESTO_OK;
 }
 
-presto_status presto_pipeline_continues(const presto_pipeline *pipeline, const char *json,
-                                        const char *split, bool *continues_out, presto_error *err) {
+presto_status presto__pipeline_continues(const presto_pipeline *pipeline, const char *json,
+                                         const char *split, bool *continues_out,
+                                         presto_error *err) {
     presto_pipeline *other = NULL;
     PRESTO_TRY(read_back(pipeline, json, &other, err));
     size_t here = presto_pipeline_representation_find(pipeline, split);

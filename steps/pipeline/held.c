@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 const char *presto_pipeline_name(const presto_pipeline *pipeline) {
@@ -13,8 +14,8 @@ const char *presto_pipeline_json(const presto_pipeline *pipeline) {
     return pipeline->json;
 }
 
-void presto_pipeline_options_of(const presto_pipeline *pipeline,
-                                presto_pipeline_options *options_out) {
+void presto__pipeline_options_of(const presto_pipeline *pipeline,
+                                 presto_pipeline_options *options_out) {
     const presto_pipeline_options options = {.steps = pipeline->own_steps,
                                              .step_count = pipeline->own_step_count,
                                              .code = pipeline->runs_code ? PRESTO_CODE_ALWAYS
@@ -26,16 +27,16 @@ const presto_source_type *presto_pipeline_source(const presto_pipeline *pipeline
     return pipeline->source;
 }
 
-const presto_option *presto_pipeline_source_option(const presto_pipeline *pipeline,
-                                                   const char *name) {
+const presto_option *presto__pipeline_source_option(const presto_pipeline *pipeline,
+                                                    const char *name) {
     for (size_t i = 0; i < pipeline->source->option_count; i++)
         if (strcmp(pipeline->source->options[i].name, name) == 0)
             return &pipeline->source_options[i];
     return NULL;
 }
 
-const presto_option *presto_pipeline_step_option(const presto_pipeline *pipeline, size_t i,
-                                                 const char *name) {
+const presto_option *presto__pipeline_step_option(const presto_pipeline *pipeline, size_t i,
+                                                  const char *name) {
     if (i >= pipeline->step_count)
         return NULL;
     const presto__pipeline_step *step = &pipeline->steps[i];
@@ -45,11 +46,11 @@ const presto_option *presto_pipeline_step_option(const presto_pipeline *pipeline
     return NULL;
 }
 
-const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline) {
+const presto_tensor_spec *presto__pipeline_source_output(const presto_pipeline *pipeline) {
     return &pipeline->source_output;
 }
 
-const char *presto_pipeline_usual_feature(const presto_pipeline *pipeline) {
+const char *presto__pipeline_usual_feature(const presto_pipeline *pipeline) {
     return pipeline->usual_feature;
 }
 
@@ -61,7 +62,7 @@ const presto_step_type *presto_pipeline_step_type(const presto_pipeline *pipelin
     return i < pipeline->step_count ? pipeline->steps[i].type : NULL;
 }
 
-unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, size_t i) {
+unsigned presto__pipeline_step_flags(const presto_pipeline *pipeline, size_t i) {
     return i < pipeline->step_count ? pipeline->steps[i].flags : 0;
 }
 
@@ -86,7 +87,7 @@ size_t presto_pipeline_representation_find(const presto_pipeline *pipeline, cons
 static void list_names(const presto_pipeline *pipeline, bool to_store, char *text, size_t bytes) {
     size_t used = 0;
     for (size_t r = 0; r < pipeline->representation_count && used < bytes; r++)
-        if (!to_store || presto_pipeline_representation_storable(pipeline, r))
+        if (!to_store || presto__pipeline_representation_storable(pipeline, r))
             used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "",
                                      presto_pipeline_representation_name(pipeline, r));
 }
@@ -97,7 +98,7 @@ presto_status presto_pipeline_representation_named(const presto_pipeline *pipeli
     char names[PRESTO_ERROR_MESSAGE_BYTES - 160] = "";
     size_t found = presto_pipeline_representation_find(pipeline, name);
     if (found != SIZE_MAX &&
-        (!to_store || presto_pipeline_representation_storable(pipeline, found))) {
+        (!to_store || presto__pipeline_representation_storable(pipeline, found))) {
         *r_out = found;
         return PRESTO_OK;
     }
@@ -119,7 +120,7 @@ size_t presto_pipeline_representation_default(const presto_pipeline *pipeline) {
     size_t best = 0, last = 0;
     for (size_t r = 1; r < pipeline->representation_count; r++) {
         size_t steps = presto_pipeline_representation_steps(pipeline, r);
-        if (!presto_pipeline_representation_storable(pipeline, r))
+        if (!presto__pipeline_representation_storable(pipeline, r))
             break;
         bool inflates = false;
         for (size_t i = 0; i < steps; i++)
@@ -134,7 +135,7 @@ size_t presto_pipeline_representation_default(const presto_pipeline *pipeline) {
     return best > 0 ? best : last;
 }
 
-bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r) {
+bool presto__pipeline_representation_storable(const presto_pipeline *pipeline, size_t r) {
     size_t steps = presto_pipeline_representation_steps(pipeline, r);
     for (size_t i = 0; i < steps; i++)
         if ((pipeline->steps[i].flags & PRESTO_STEP_RANDOM) != 0)

@@ -2,6 +2,7 @@
 /* The reference of sources and steps, in Markdown, from the tables that parse the options. */
 #include <stdio.h>
 
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 static presto_status put(presto_buffer *out, presto_error *err, const char *text) {
@@ -101,11 +102,11 @@ static presto_status put_follow(presto_buffer *out, presto_error *err) {
                    "Other features can move as the image of a step does, with the same draw. These "
                    "are options of\n"));
     const char *before = "";
-    for (size_t i = 0; presto_step_at(i) != NULL; i++) {
-        if ((presto_step_at(i)->flags & PRESTO_STEP_MOVES) == 0)
+    for (size_t i = 0; presto__step_at(i) != NULL; i++) {
+        if ((presto__step_at(i)->flags & PRESTO_STEP_MOVES) == 0)
             continue;
         PRESTO_TRY(put(out, err, before));
-        PRESTO_TRY(put(out, err, presto_step_at(i)->name));
+        PRESTO_TRY(put(out, err, presto__step_at(i)->name));
         before = ", ";
     }
     PRESTO_TRY(put(out, err, ".\n"));
@@ -117,8 +118,8 @@ presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
                    "# Sources and steps\n\n"
                    "What a pipeline file may name; how such a file is written stands in "
                    "pipelines.md.\n\n## Sources\n"));
-    for (size_t i = 0; presto_source_type_at(i) != NULL; i++) {
-        const presto_source_type *type = presto_source_type_at(i);
+    for (size_t i = 0; presto__source_type_at(i) != NULL; i++) {
+        const presto_source_type *type = presto__source_type_at(i);
         PRESTO_TRY(put_heading(text_out, type->name, type->summary, err));
         if (type->yields != NULL) {
             PRESTO_TRY(put(text_out, err,
@@ -134,7 +135,7 @@ presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
                    "Every step also takes `yields: NAME`, which names the representation that it "
                    "gives,\nand `reads: NAME` and `writes: NAME`, the features that it works on: "
                    "without them the\nmain one.\n"));
-    for (size_t i = 0; presto_step_at(i) != NULL; i++)
-        PRESTO_TRY(put_step(text_out, presto_step_at(i), err));
+    for (size_t i = 0; presto__step_at(i) != NULL; i++)
+        PRESTO_TRY(put_step(text_out, presto__step_at(i), err));
     return put_follow(text_out, err);
 }

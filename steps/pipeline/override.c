@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 #define SOURCE "source"
@@ -139,7 +140,7 @@ static bool is_shared(const presto_source_type *before, const presto_source_type
 }
 
 static const presto_source_type *type_of(const presto__yaml_node *type) {
-    return type != NULL && type->kind == PRESTO__YAML_SCALAR ? presto_source_type_find(type->text)
+    return type != NULL && type->kind == PRESTO__YAML_SCALAR ? presto__source_type_find(type->text)
                                                              : NULL;
 }
 

@@ -5,6 +5,7 @@
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 #include <stdio.h>
@@ -109,11 +110,11 @@ static presto_status parse_source(parse_state *p, const presto__yaml_node *node)
     const presto__yaml_node *type = presto__yaml_get(node, "type");
     if (type == NULL || type->kind != PRESTO__YAML_SCALAR)
         return fail_at(p, node, "source needs a type, e.g. 'type: files'", NULL);
-    p->pipeline->source = presto_source_type_find(type->text);
+    p->pipeline->source = presto__source_type_find(type->text);
     if (p->pipeline->source == NULL) {
         const char *known[16] = {NULL};
-        for (size_t i = 0; i < 15 && presto_source_type_at(i) != NULL; i++)
-            known[i] = presto_source_type_at(i)->name;
+        for (size_t i = 0; i < 15 && presto__source_type_at(i) != NULL; i++)
+            known[i] = presto__source_type_at(i)->name;
         return fail_unknown(p, type, "source type", known);
     }
     const presto_source_type *source = p->pipeline->source;
@@ -133,7 +134,7 @@ static presto_status parse_source(parse_state *p, const presto__yaml_node *node)
         if (status < 0)
             return prefix_line(p, node->line, owner, status);
     }
-    const presto_option *behind = presto_pipeline_source_option(p->pipeline, "steps-behind");
+    const presto_option *behind = presto__pipeline_source_option(p->pipeline, "steps-behind");
     p->pipeline->steps_behind = behind == NULL ? 0 : (size_t)behind->integer;
     return name_source_output(p, node);
 }
@@ -142,7 +143,7 @@ static const presto_step_type *type_of_step(const presto_pipeline *pipeline, con
     for (size_t i = 0; i < pipeline->own_step_count; i++)
         if (strcmp(pipeline->own_steps[i]->name, name) == 0)
             return pipeline->own_steps[i];
-    return presto_step_find(name);
+    return presto__step_find(name);
 }
 
 /* A step of a plugin that is not loaded: it is carried along, and no plan can have it. */
@@ -182,8 +183,8 @@ static presto_status find_step(parse_state *p, const presto__yaml_node *node,
         if (p->pipeline->plugins[i].exported == NULL)
             return make_absent(p, node, &p->pipeline->plugins[i], step);
     const char *known[64] = {NULL};
-    for (size_t i = 0; i < 63 && presto_step_at(i) != NULL; i++)
-        known[i] = presto_step_at(i)->name;
+    for (size_t i = 0; i < 63 && presto__step_at(i) != NULL; i++)
+        known[i] = presto__step_at(i)->name;
     return fail_unknown(p, name, "step", known);
 }
 
@@ -435,7 +436,7 @@ static presto_status find_folder(parse_state *p, const char *file) {
 /* Records that hold a representation take the place of the source and of the steps up to there. */
 static presto_status start_from(parse_state *p, presto__yaml_node *records) {
     presto_pipeline *pipeline = p->pipeline;
-    const presto_option *feature = presto_pipeline_source_option(pipeline, "feature");
+    const presto_option *feature = presto__pipeline_source_option(pipeline, "feature");
     PRESTO_TRY(presto__pipeline_cut(pipeline, presto__yaml_get(records, "yields")->text, p->err));
     const presto_tensor_spec spec = pipeline->source_output;
     char *count = presto_arena_alloc(&pipeline->arena, 24, 1);
@@ -515,7 +516,7 @@ presto_status presto__pipeline_parse_named(presto_span yaml, const char *file,
     return parse_pipeline(&p, yaml, file, pipeline_out);
 }
 
-presto_pipeline *presto_pipeline_keep(const presto_pipeline *pipeline) {
+presto_pipeline *presto__pipeline_keep(const presto_pipeline *pipeline) {
     presto_pipeline *kept = (presto_pipeline *)(uintptr_t)pipeline; /* only `owners` changes */
     atomic_fetch_add(&kept->owners, 1);
     return kept;

@@ -12,6 +12,7 @@
 #include <presto/file.h>
 
 #include "../../base/digest_internal.h"
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 #define MAX_PLUGIN_BYTES ((uint64_t)1 << 30)
@@ -39,7 +40,7 @@ presto_status presto__own_step_check(const presto_step_type *type, const presto_
     const char *fault = fault_of(type);
     if (fault != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", fault);
-    if (presto_step_find(type->name) != NULL)
+    if (presto__step_find(type->name) != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a step '%s' is built in: an own step needs another name", type->name);
     for (size_t i = 0; i < pipeline->own_step_count; i++)
@@ -67,7 +68,7 @@ static presto_status digest_file(const char *path, char digest_out[PRESTO__PLUGI
  * Python has opened for itself alone: that one is opened for all. */
 static void show_functions(void) {
     Dl_info here;
-    if (dladdr((const void *)(uintptr_t)presto_step_find, &here) != 0 && here.dli_fname != NULL) {
+    if (dladdr((const void *)(uintptr_t)presto__step_find, &here) != 0 && here.dli_fname != NULL) {
         void *self = dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
         if (self != NULL)
             dlclose(self);

@@ -4,6 +4,7 @@
  */
 #include <presto/numbers.h>
 
+#include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
 enum { FILES_MATCH, FILES_LABEL, FILES_CLASSES, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
@@ -306,9 +307,8 @@ static const presto_option_type record_options[] = {
                               "no feature is renamed"},
     [RECORD_CLASSES] = {.name = "classes",
                         .kind = PRESTO_OPTION_NAMES,
-                        .help = "what the numbers of the label stand for, or which texts it holds, "
-                                "which become numbers: as for files; a dataset that has other "
-                                "names for them is an error"},
+                        .help = "what the numbers of the label stand for: as for files; a dataset "
+                                "that has other names for them is an error"},
     [RECORD_FEATURES] = {.name = "features",
                          .kind = PRESTO_OPTION_TEXT_LIST,
                          .help = "other features that come along, by their names in the records; "
@@ -421,15 +421,15 @@ static const presto_source_type *const more[] = {&presto__source_type_tar,
                                                  &presto__source_type_manifest};
 #define MORE_COUNT (sizeof more / sizeof more[0])
 
-const presto_source_type *presto_source_type_at(size_t i) {
+const presto_source_type *presto__source_type_at(size_t i) {
     if (i < TYPE_COUNT)
         return &types[i];
     return i - TYPE_COUNT < MORE_COUNT ? more[i - TYPE_COUNT] : NULL;
 }
 
-const presto_source_type *presto_source_type_find(const char *name) {
+const presto_source_type *presto__source_type_find(const char *name) {
     const presto_source_type *type;
-    for (size_t i = 0; (type = presto_source_type_at(i)) != NULL; i++)
+    for (size_t i = 0; (type = presto__source_type_at(i)) != NULL; i++)
         if (strcmp(type->name, name) == 0)
             return type;
     return NULL;

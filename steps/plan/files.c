@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../base/process_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 typedef struct listing {
@@ -42,8 +43,8 @@ static void list_option(const listing *list, const presto_option_type *type,
         list_command(list, value);
 }
 
-void presto_plan_files(const presto_plan *plan, void (*found)(void *user, const char *path),
-                       void *user) {
+void presto__plan_files(const presto_plan *plan, void (*found)(void *user, const char *path),
+                        void *user) {
     const listing list = {found, user};
     const presto_pipeline *pipeline = plan->pipeline;
     for (size_t i = 0; i < plan->step_count; i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 static bool stays(const presto__geometry *g) {
@@ -245,7 +246,7 @@ void presto_plan_feature(const presto_plan *plan, const char *name, presto_tenso
     }
 }
 
-const char *presto_plan_step_also(const presto_plan *plan, size_t i, size_t k) {
+const char *presto__plan_step_also(const presto_plan *plan, size_t i, size_t k) {
     const presto__follow *follow = i < plan->step_count ? presto__plan_step(plan, i)->follow : NULL;
     if (follow == NULL)
         return NULL;
@@ -316,7 +317,7 @@ static bool is_normalized(const presto_plan *plan, const char *name) {
     return false;
 }
 
-bool presto_plan_leaves(const presto_plan *plan, size_t i, const presto_feature_spec *feature) {
+bool presto__plan_leaves(const presto_plan *plan, size_t i, const presto_feature_spec *feature) {
     if (i >= plan->step_count)
         return false;
     const presto__pipeline_step *step = presto__plan_step(plan, i);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 static presto_status fail_step(const presto_plan *plan, size_t i, presto_status status,
@@ -186,7 +187,7 @@ size_t presto_plan_step_count(const presto_plan *plan) {
     return plan->step_count;
 }
 
-const char *presto_plan_step_name(const presto_plan *plan, size_t i) {
+const char *presto__plan_step_name(const presto_plan *plan, size_t i) {
     return i < plan->step_count ? presto__plan_step(plan, i)->type->name : NULL;
 }
 
@@ -194,15 +195,15 @@ unsigned presto_plan_step_flags(const presto_plan *plan, size_t i) {
     return i < plan->step_count ? presto__plan_step(plan, i)->flags : 0;
 }
 
-const char *presto_plan_step_reads(const presto_plan *plan, size_t i) {
+const char *presto__plan_step_reads(const presto_plan *plan, size_t i) {
     return i < plan->step_count ? presto__plan_step(plan, i)->reads : NULL;
 }
 
-const presto_tensor_spec *presto_plan_output(const presto_plan *plan) {
+const presto_tensor_spec *presto__plan_output(const presto_plan *plan) {
     return &plan->output;
 }
 
-unsigned presto_plan_flags(const presto_plan *plan) {
+unsigned presto__plan_flags(const presto_plan *plan) {
     return plan->flags;
 }
 
@@ -210,8 +211,8 @@ const char *presto_plan_explain(const presto_plan *plan) {
     return plan->explain;
 }
 
-presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
-                               presto_error *err) {
+presto_status presto__plan_json(const presto_plan *plan, presto_buffer *text_out,
+                                presto_error *err) {
     char *text = presto__steps_to_json(plan->pipeline, plan->first_step,
                                        plan->first_step + plan->step_count);
     if (text == NULL)

@@ -4,6 +4,7 @@
 
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
@@ -88,14 +89,14 @@ void presto_plan_worker_free(presto_plan_worker *worker) {
     free(worker);
 }
 
-size_t presto_plan_worker_memory(const presto_plan_worker *worker) {
+size_t presto__plan_worker_memory(const presto_plan_worker *worker) {
     size_t bytes = 0;
     for (size_t i = 0; worker != NULL && i < worker->open_count; i++)
         bytes += worker->contexts[i].buffer.capacity;
     return bytes;
 }
 
-void presto_plan_worker_cancel(presto_plan_worker *worker) {
+void presto__plan_worker_cancel(presto_plan_worker *worker) {
     if (worker == NULL)
         return;
     atomic_store(&worker->is_cancelled, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TensorProtos: whatever parses is written and parses to the same tensor. */
+#include "../../records/records_internal.h"
 #include "fuzz.h"
 
 #include <presto/example.h>
@@ -12,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     bool probed = presto_tensor_proto_probe(in);
     presto_status status = presto_tensor_proto_parse(in, &arena, &tensor, NULL);
     FUZZ_HOLDS(!probed || status == PRESTO_OK);
-    if (status == PRESTO_OK && presto_tensor_proto_append(&again, &tensor, NULL) == PRESTO_OK) {
+    if (status == PRESTO_OK && presto__tensor_proto_append(&again, &tensor, NULL) == PRESTO_OK) {
         FUZZ_HOLDS(presto_tensor_proto_parse(presto_buffer_span(&again), &arena, &other, NULL) ==
                    PRESTO_OK);
         FUZZ_HOLDS(presto_spec_equal(&tensor.spec, &other.spec));

@@ -4,6 +4,7 @@
  * and batches as if each is parsed by itself. The input is: a byte of settings, then records, each
  * after two bytes with its length.
  */
+#include "../../records/records_internal.h"
 #include "../unit/loader/values_check.h"
 #include "fuzz.h"
 
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_example_specs specs = {
         .list = specs_list, .count = (data[0] & 2) != 0 ? 3 : 0, .only_these = (data[0] & 6) == 6};
     two_ways both = {.specs = &specs};
-    FUZZ_HOLDS(presto_example_layout_new(&specs, &both.layout, NULL) == PRESTO_OK);
+    FUZZ_HOLDS(presto__example_layout_new(&specs, &both.layout, NULL) == PRESTO_OK);
     run(&both, &rules, data + 1, data + bytes, (data[0] & 8) != 0 ? 3 : MOST_ROWS);
     if (both.difference[0] != '\0')
         fprintf(stderr, "%s\n", both.difference);

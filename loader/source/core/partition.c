@@ -13,6 +13,7 @@
 
 #include "../../../base/philox_internal.h"
 #include "../../../base/stop_internal.h"
+#include "../../loader_internal.h"
 #include "source_internal.h"
 
 enum { MOST_PARTS = 16, MOST_SHARE = 1000000 };
@@ -182,7 +183,7 @@ static presto_status choose_even(presto_source *source, uint64_t wanted, presto_
     bool is_stream = ops->check_random_access != NULL &&
                      ops->check_random_access(source, NULL) == PRESTO_ERR_ARGUMENT;
     if (is_stream) {
-        presto_source_truncate(source, wanted);
+        presto__source_truncate(source, wanted);
         return PRESTO_END;
     }
     uint64_t stretches = stretches_of(source, wanted, count);
@@ -191,8 +192,8 @@ static presto_status choose_even(presto_source *source, uint64_t wanted, presto_
     return add_even(source, wanted, stretches, err);
 }
 
-presto_status presto_source_choose(presto_source *source, const presto_partition *partition,
-                                   presto_error *err) {
+presto_status presto__source_choose(presto_source *source, const presto_partition *partition,
+                                    presto_error *err) {
     ratio shares;
     size_t part = 0;
     if (partition->even_samples > 0) {

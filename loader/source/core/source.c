@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../loader_internal.h"
 #include "source_internal.h"
 
 void presto__source_done(presto_source *source) {
@@ -65,7 +66,7 @@ uint64_t presto__source_positions(const presto_source *source) {
     return positions;
 }
 
-void presto_source_truncate(presto_source *source, uint64_t count) {
+void presto__source_truncate(presto_source *source, uint64_t count) {
     if (source->part_count > 0)
         return;
     if (source->subset != NULL) {
@@ -86,7 +87,7 @@ const char *presto_source_main_feature(const presto_source *source) {
     return source->main_feature;
 }
 
-presto_tensor_spec presto_source_main_spec(const presto_source *source) {
+presto_tensor_spec presto__source_main_spec(const presto_source *source) {
     for (size_t i = 0; source->main_feature != NULL && i < source->feature_count; i++)
         if (strcmp(source->features[i].name, source->main_feature) == 0)
             return source->features[i].spec;
@@ -130,7 +131,7 @@ presto_status presto__source_note_of(presto_source *source, presto_note_kind kin
     return PRESTO_OK;
 }
 
-presto_status presto_source_drop_cache(presto_source *source, presto_error *err) {
+presto_status presto__source_drop_cache(presto_source *source, presto_error *err) {
     return source->ops->drop_cache(source, err);
 }
 
@@ -205,9 +206,9 @@ uint64_t presto__source_digest(const presto_source *source) {
     return source->subset == NULL ? digest : presto__fnv_mix(digest, source->subset_digest);
 }
 
-presto_status presto_source_identify(const presto_source *source,
-                                     char text_out[PRESTO_SOURCE_IDENTITY_BYTES],
-                                     presto_error *err) {
+presto_status presto__source_identify(const presto_source *source,
+                                      char text_out[PRESTO_SOURCE_IDENTITY_BYTES],
+                                      presto_error *err) {
     presto__digest digest = {{0}};
     presto__digest_add(&digest, &source->full_count, sizeof source->full_count);
     PRESTO_TRY(source->ops->identify(source, false, &digest, err));

@@ -15,6 +15,7 @@
 
 #include "../../../base/digest_internal.h"
 #include "../../../base/subset_internal.h"
+#include "../../../records/records_internal.h"
 
 /** The blocks that were read: an array of record blocks, reused by each fetch. Zero-initialise. */
 typedef struct presto__blocks {
@@ -90,7 +91,7 @@ typedef struct presto__source_ops {
      * case. NULL: never so.
      */
     presto_status (*values)(presto__reader *reader, size_t i, presto_arena *arena,
-                            presto_example_values *values_out, presto_error *err);
+                            presto__example_values *values_out, presto_error *err);
     /** Sample i as the record that it is stored as. Borrows as `sample`. NULL: not a source of
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
@@ -158,7 +159,7 @@ typedef struct presto__source_kind {
     const char *name; /* as in the pipeline's `source: {type: ...}` */
     /**
      * Find the samples below `paths` (at least one; none if the type takes none), as the
-     * pipeline's source options say (presto_pipeline_source_option). A sample is anything with a
+     * pipeline's source options say (presto__pipeline_source_option). A sample is anything with a
      * number below `count`: a file, or one of many in a file. All are known after this call.
      * Errors name the file. Owner: caller (presto_source_free); on failure nothing is held.
      */
@@ -279,16 +280,6 @@ void presto__classes_done(presto__classes *classes);
 
 /** The number of a class; SIZE_MAX: there is none of this name. */
 size_t presto__classes_find(const presto__classes *classes, const char *name);
-
-/**
- * The number of the class that a text names: digits are a number, unless classes are called by
- * numbers. White space behind it does not count.
- * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX (as presto__classes_fail and _check_number).
- */
-presto_status presto__classes_number(const presto__classes *classes, presto_span text,
-                                     int64_t *number_out, presto_error *err);
-/** A whole number with white space around it; false: the text is none of int64. */
-bool presto__take_integer(presto_span text, int64_t *number_out);
 
 /** PRESTO_ERR_SYNTAX: "class 'bee' is not among the 2 of source.classes (ant, cat)". */
 presto_status presto__classes_fail(const presto__classes *classes, const char *name,

@@ -10,6 +10,7 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/retry_internal.h"
+#include "../../../records/records_internal.h"
 #include "source_dataset_internal.h"
 
 static void dataset_free(presto_source *base) {
@@ -20,7 +21,7 @@ static void dataset_free(presto_source *base) {
 /* Its files are opened again, too: on some storage, that takes longer than reading them. */
 static presto_status dataset_drop_cache(presto_source *base, presto_error *err) {
     presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
-    presto_dataset_close_idle(dataset);
+    presto__dataset_close_idle(dataset);
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
         PRESTO_TRY(presto__drop_from_cache(path, err));
@@ -44,7 +45,7 @@ static presto_status dataset_check_random_access(presto_source *base, presto_err
         if (!presto_dataset_is_ours(dataset)) {
             presto_shard *shard;
             PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
-            compression = presto_shard_compression(shard);
+            compression = presto__shard_compression(shard);
         }
         if (compression == PRESTO_FILE_PLAIN) {
             if (presto_dataset_is_ours(dataset))
@@ -81,8 +82,8 @@ static uint64_t digest_of(const presto_source *base, bool with_counts) {
     for (size_t i = 0; i < info->shard_count; i++) {
         const presto_dataset_shard *shard = &info->shards[i];
         if (with_counts)
-            digest = presto__fnv_mix(digest, presto_dataset_shard_first(dataset, i + 1) -
-                                                 presto_dataset_shard_first(dataset, i));
+            digest = presto__fnv_mix(digest, presto__dataset_shard_first(dataset, i + 1) -
+                                                 presto__dataset_shard_first(dataset, i));
         digest = presto__fnv_mix(digest, shard->stored_bytes);
         digest = presto__fnv_mix(digest, shard->crc32c);
         /* Foreign files have no checksum: records of one size would make them all alike. */
@@ -104,13 +105,13 @@ static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto_
     const uint64_t *how = &as_written;
     presto_shard *shard = NULL;
     /* Without tolerance a shard with a damaged header and no index cannot be opened at all. */
-    if (presto_dataset_tolerates(dataset)) {
+    if (presto__dataset_tolerates(dataset)) {
         presto_status status = presto_dataset_shard_at(dataset, i, &shard, err);
         if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
             return status;
         if (status < 0)
             how = &unreadable;
-        else if (presto_shard_lost_ranges(shard) > 0)
+        else if (presto__shard_lost_ranges(shard) > 0)
             how = &past_damage;
     }
     presto__digest_add(digest, how, sizeof *how);
@@ -118,7 +119,7 @@ static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto_
         return PRESTO_OK;
     const uint64_t *offsets;
     uint64_t records = presto_shard_records(shard);
-    PRESTO_TRY(presto_shard_offsets(shard, 0, records, &offsets, err));
+    PRESTO_TRY(presto__shard_offsets(shard, 0, records, &offsets, err));
     for (uint64_t j = 0; j <= records; j++)
         presto__digest_add(digest, &offsets[j], sizeof offsets[j]);
     return PRESTO_OK;
@@ -135,7 +136,7 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     if (base->is_raw)
         presto__digest_add(digest, PRESTO_RECORD_FEATURE, strlen(PRESTO_RECORD_FEATURE));
     presto__digest_add(digest, codec->dictionary.data, codec->dictionary.bytes);
-    const presto_checks verify = presto_dataset_checks(dataset);
+    const presto_checks verify = presto__dataset_checks(dataset);
     presto__digest_add(digest, &verify, sizeof verify);
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
@@ -146,7 +147,7 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
         presto__digest_add(digest, name, strlen(name));
         free(real);
         presto__digest_add_file(digest, &info);
-        uint64_t end = presto_dataset_shard_first(dataset, i + 1);
+        uint64_t end = presto__dataset_shard_first(dataset, i + 1);
         presto__digest_add(digest, &end, sizeof end);
         PRESTO_TRY(identify_numbers(dataset, i, digest, err));
     }
@@ -182,11 +183,11 @@ static uint64_t dataset_count(const presto_source *base) {
 }
 
 static presto_status dataset_settle(const presto_source *base, presto_error *err) {
-    return presto_dataset_count(((const presto__dataset_source *)base)->dataset, err);
+    return presto__dataset_count(((const presto__dataset_source *)base)->dataset, err);
 }
 
 static presto_status dataset_begin_walk(presto_source *base, uint64_t number, presto_error *err) {
-    return presto_dataset_begin_walk(((presto__dataset_source *)base)->dataset, number, err);
+    return presto__dataset_begin_walk(((presto__dataset_source *)base)->dataset, number, err);
 }
 
 static presto_status dataset_pass(const presto_source *base, uint64_t number, uint64_t *known_out,
@@ -196,7 +197,7 @@ static presto_status dataset_pass(const presto_source *base, uint64_t number, ui
     unsigned tries = 0;
     presto_status status;
     do
-        status = presto_dataset_pass(dataset, number, known_out, &why);
+        status = presto__dataset_pass(dataset, number, known_out, &why);
     while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
     if (status < 0 && err != NULL)
         *err = why;
@@ -204,7 +205,7 @@ static presto_status dataset_pass(const presto_source *base, uint64_t number, ui
 }
 
 static void dataset_end_walk(presto_source *base) {
-    presto_dataset_end_walk(((presto__dataset_source *)base)->dataset);
+    presto__dataset_end_walk(((presto__dataset_source *)base)->dataset);
 }
 
 static const presto__source_walk dataset_walk = {
@@ -287,11 +288,11 @@ static presto_status open_source(presto_dataset *dataset, bool is_raw, presto_so
     presto_source *base = &source->base;
     base->ops = &dataset_ops;
     base->is_raw = is_raw;
-    base->is_checked = presto_dataset_checks(dataset) == PRESTO_CHECK_FULL;
+    base->is_checked = presto__dataset_checks(dataset) == PRESTO_CHECK_FULL;
     base->declares_all = is_raw || presto_dataset_is_ours(dataset);
     source->dataset = dataset;
     base->count = base->full_count = presto_dataset_records(dataset);
-    base->mean_bytes = presto_dataset_mean_bytes(dataset);
+    base->mean_bytes = presto__dataset_mean_bytes(dataset);
     for (size_t i = 0; i < info->shard_count; i++)
         base->full_bytes += info->shards[i].stored_bytes;
     presto_status status = is_raw ? fill_raw(source, err) : fill(base, info, err);

@@ -7,6 +7,7 @@
 #ifndef PRESTO_SOURCE_DATASET_INTERNAL_H
 #define PRESTO_SOURCE_DATASET_INTERNAL_H
 
+#include "../../../records/records_internal.h"
 #include "../core/source_internal.h"
 
 typedef struct presto__dataset_source {
@@ -22,14 +23,14 @@ typedef struct presto__record_place {
     uint64_t number; /* in the dataset */
     uint64_t record; /* in the shard */
     size_t shard;
-    size_t block;                  /* in blocks->items; SIZE_MAX: could not be read */
-    size_t index;                  /* in that block */
-    const presto_stretch *stretch; /* it was walked over; NULL: no */
+    size_t block;                   /* in blocks->items; SIZE_MAX: could not be read */
+    size_t index;                   /* in that block */
+    const presto__stretch *stretch; /* it was walked over; NULL: no */
 } presto__record_place;
 
 /* What a step of a walk found, and where it was read to. */
 typedef struct presto__walked_stretch {
-    presto_stretch found;
+    presto__stretch found;
     size_t block; /* SIZE_MAX: it was not read */
 } presto__walked_stretch;
 
@@ -44,7 +45,7 @@ typedef struct presto__dataset_reader {
     size_t capacity;
     size_t count;
     presto_block single; /* a record read alone, until the next one is */
-    presto_example_layout *layout;
+    presto__example_layout *layout;
     /* The record that `values` was asked for: mostly `sample` is asked for it, too. */
     size_t known; /* its position plus one; 0: none */
     presto_span known_raw;
@@ -67,7 +68,7 @@ void presto__dataset_will_read(presto__reader *reader, const uint64_t *numbers, 
 presto_status presto__dataset_sample(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err);
 presto_status presto__dataset_values(presto__reader *reader, size_t i, presto_arena *arena,
-                                     presto_example_values *values_out, presto_error *err);
+                                     presto__example_values *values_out, presto_error *err);
 presto_status presto__dataset_record(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto__stored_record *record_out, presto_error *err);
 presto_status presto__dataset_walk(presto__reader *reader, const presto__walk_wish *wish,

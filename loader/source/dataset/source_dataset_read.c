@@ -17,6 +17,7 @@
 #include "../../../base/clock_internal.h"
 #include "../../../base/memory_internal.h"
 #include "../../../base/retry_internal.h"
+#include "../../../records/records_internal.h"
 #include "source_dataset_internal.h"
 
 /* ---- fetching ---- */
@@ -55,8 +56,8 @@ static void find_places(presto__dataset_reader *reader, const uint64_t *numbers,
         if (numbers[i] < first || numbers[i] >= end) {
             uint64_t record;
             shard = presto_dataset_locate(dataset, numbers[i], &record);
-            first = presto_dataset_shard_first(dataset, shard);
-            end = presto_dataset_shard_first(dataset, shard + 1);
+            first = presto__dataset_shard_first(dataset, shard);
+            end = presto__dataset_shard_first(dataset, shard + 1);
         }
         place->shard = shard;
         place->record = numbers[i] - first;
@@ -72,7 +73,7 @@ static void find_places(presto__dataset_reader *reader, const uint64_t *numbers,
 static bool may_fetch(const presto__dataset_reader *reader, presto_shard *shard, uint64_t record,
                       size_t count, const presto_block *block) {
     const uint64_t *offsets;
-    if (presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
+    if (presto__shard_offsets(shard, record, count, &offsets, NULL) < 0)
         return true; /* it cannot be read */
     uint64_t start = offsets[0], end = offsets[count];
     size_t has = block->bytes_.capacity;
@@ -88,8 +89,8 @@ static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *b
     uint64_t record = sorted[first]->record;
     size_t count = (size_t)(sorted[end - 1]->record - record) + 1;
     presto_shard *shard;
-    PRESTO_TRY(presto_dataset_shard_with(reader->dataset, sorted[first]->shard, record + count - 1,
-                                         &shard, err));
+    PRESTO_TRY(presto__dataset_shard_with(reader->dataset, sorted[first]->shard, record + count - 1,
+                                          &shard, err));
     PRESTO_TRY(presto__blocks_reserve(blocks, blocks->count + 1, err));
     presto_block *block = &blocks->items[blocks->count];
     block->align_at = reader->base.align_at;
@@ -129,8 +130,8 @@ static presto_status fetch_walked(presto__dataset_reader *reader, presto__blocks
         size_t end = at + (walked->found.count < left ? walked->found.count : left);
         bool is_fault = walked->found.fault.status < 0;
         if (walked->block != SIZE_MAX)
-            PRESTO_TRY(presto_stretch_check(reader->dataset, &walked->found,
-                                            &blocks->items[walked->block], err));
+            PRESTO_TRY(presto__dataset_check_stretch(reader->dataset, &walked->found,
+                                                     &blocks->items[walked->block], err));
         else if (!is_fault && presto__dataset_is_fatal(fetch_run(reader, blocks, at, end, NULL)))
             return presto_fail_memory(err, 0);
         for (size_t i = at; i < end && (is_fault || walked->block != SIZE_MAX); i++) {
@@ -178,14 +179,14 @@ void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, si
     for (size_t i = 0, end; i < count; i = end) {
         uint64_t record;
         size_t at = presto_dataset_locate(dataset, numbers[i], &record);
-        uint64_t behind = presto_dataset_shard_first(dataset, at + 1);
+        uint64_t behind = presto__dataset_shard_first(dataset, at + 1);
         for (end = i + 1; end < count && numbers[end] == numbers[end - 1] + 1; end++)
             if (numbers[end] >= behind)
                 break;
         presto_shard *shard;
-        if (presto_dataset_shard_with(dataset, at, record + (end - i) - 1, &shard, NULL) ==
+        if (presto__dataset_shard_with(dataset, at, record + (end - i) - 1, &shard, NULL) ==
             PRESTO_OK)
-            presto_shard_will_read(shard, record, end - i);
+            presto__shard_will_read(shard, record, end - i);
     }
 }
 
@@ -215,7 +216,7 @@ static presto_status fetch_alone(presto__dataset_reader *reader, const presto__r
                                  presto_error *err) {
     presto_shard *shard;
     presto_status status =
-        presto_dataset_shard_with(reader->dataset, place->shard, place->record, &shard, err);
+        presto__dataset_shard_with(reader->dataset, place->shard, place->record, &shard, err);
     /* A shard that cannot be opened is no damage: skipping would save none of its samples. */
     reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
     if (status < 0)
@@ -232,10 +233,10 @@ static presto_status fetch_alone(presto__dataset_reader *reader, const presto__r
 /* The sample was walked over and is damaged: say why. */
 static presto_status fail_walked(presto__dataset_reader *reader, const presto__record_place *place,
                                  presto_error *err) {
-    const presto_stretch *stretch = place->stretch;
+    const presto__stretch *stretch = place->stretch;
     if (stretch->fault.status >= 0) {
-        presto_status status = presto_stretch_describe(reader->dataset, stretch, place->index,
-                                                       &reader->blocks->items[place->block], err);
+        presto_status status = presto__dataset_describe_stretch(
+            reader->dataset, stretch, place->index, &reader->blocks->items[place->block], err);
         return status < 0 ? status
                           : presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "damaged");
     }
@@ -366,14 +367,14 @@ static void note_alignment(presto__reader *base, presto_span raw, const presto_s
 }
 
 presto_status presto__dataset_values(presto__reader *base, size_t i, presto_arena *arena,
-                                     presto_example_values *values_out, presto_error *err) {
+                                     presto__example_values *values_out, presto_error *err) {
     presto__dataset_reader *reader = (presto__dataset_reader *)base;
     presto__stored_record record;
     PRESTO_TRY(read_record(reader, i, arena, &record, err));
     reader->known = i + 1;
     reader->known_raw = record.raw;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
-    bool is_alike = presto_example_layout_match(reader->layout, record.raw, values_out);
+    bool is_alike = presto__example_layout_match(reader->layout, record.raw, values_out);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     return is_alike ? PRESTO_OK : PRESTO_END;
@@ -419,7 +420,7 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     presto_status status =
         base->source->is_raw
             ? show_record(record.stored, arena, sample_out, err)
-            : presto_example_layout_parse(reader->layout, record.raw, arena, sample_out, err);
+            : presto__example_layout_parse(reader->layout, record.raw, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0)
@@ -451,10 +452,10 @@ void presto__dataset_reader_free(presto__reader *base) {
     if (reader == NULL)
         return;
     presto_codec_free(reader->codec);
-    presto_example_layout_free(reader->layout);
+    presto__example_layout_free(reader->layout);
     presto_block_done(&reader->single);
     for (size_t i = 0; i < reader->walked_capacity; i++)
-        presto_stretch_done(&reader->walked[i].found);
+        presto__stretch_done(&reader->walked[i].found);
     free(reader->walked);
     free(reader->places);
     free(reader->sorted);
@@ -472,7 +473,7 @@ presto_status presto__dataset_reader_new(presto_source *source,
     reader->options = *options;
     reader->base.is_selective = !source->is_raw;
     const presto_example_specs specs = {options->features, options->feature_count, options->only};
-    presto_status status = presto_example_layout_new(&specs, &reader->layout, err);
+    presto_status status = presto__example_layout_new(&specs, &reader->layout, err);
     const presto_codec_spec *codec = source->ops->codec(source);
     char text[PRESTO_CODEC_TEXT_BYTES];
     if (status == PRESTO_OK && strcmp(presto_codec_format(codec, text), "none") != 0)

@@ -4,6 +4,7 @@
 
 #include "../../../base/clock_internal.h"
 #include "../../../base/retry_internal.h"
+#include "../../../records/records_internal.h"
 #include "source_dataset_internal.h"
 
 static presto_status reserve_walked(presto__dataset_reader *reader, presto_error *err) {
@@ -21,14 +22,14 @@ static presto_status reserve_walked(presto__dataset_reader *reader, presto_error
 }
 
 /* What the stretch takes in its block. */
-static size_t stretch_bytes(const presto_stretch *stretch) {
+static size_t stretch_bytes(const presto__stretch *stretch) {
     const uint64_t *offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
     return (size_t)(offsets[stretch->count] - offsets[0]);
 }
 
 /* One step, which adds to *bytes_io what its block takes. What cannot be read is a record with that
  * fault, and nothing comes after it. */
-static presto_status walk_once(presto__dataset_reader *reader, const presto_walk_limits *limits,
+static presto_status walk_once(presto__dataset_reader *reader, const presto__walk_limits *limits,
                                presto__blocks *blocks, size_t *bytes_io, presto_error *err) {
     unsigned tries = 0;
     presto_error why;
@@ -38,7 +39,7 @@ static presto_status walk_once(presto__dataset_reader *reader, const presto_walk
     presto__walked_stretch *walked = &reader->walked[reader->walked_count];
     presto_block *block = &blocks->items[blocks->count];
     do
-        status = presto_dataset_walk(reader->dataset, limits, block, &walked->found, &why);
+        status = presto__dataset_walk_step(reader->dataset, limits, block, &walked->found, &why);
     while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
     if (presto__dataset_is_fatal(status))
         return presto_fail_memory(err, 0);
@@ -67,13 +68,13 @@ presto_status presto__dataset_walk(presto__reader *base, const presto__walk_wish
     while (goes_on && found < wish->count) {
         if (found > 0 && bytes >= wish->bytes)
             break;
-        const presto_walk_limits limits = {wish->count - found, wish->bytes - bytes, base->grower};
+        const presto__walk_limits limits = {wish->count - found, wish->bytes - bytes, base->grower};
         presto_status status = walk_once(reader, &limits, blocks, &bytes, err);
         if (status < 0)
             return status;
         if (status == PRESTO_END)
             break;
-        const presto_stretch *last = &reader->walked[reader->walked_count - 1].found;
+        const presto__stretch *last = &reader->walked[reader->walked_count - 1].found;
         found += last->count;
         goes_on = !last->is_last;
     }

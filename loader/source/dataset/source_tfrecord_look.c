@@ -6,6 +6,7 @@
 #include <presto/example.h>
 
 #include "../../../records/example/example_internal.h"
+#include "../../../records/records_internal.h"
 #include "source_tfrecord_internal.h"
 
 #define MOST_RECORDS 64
@@ -272,7 +273,7 @@ static presto_status look_at_file(looking *look, const char *path, uint64_t *loo
     for (size_t i = 0; i < MOST_RECORDS; i++)
         numbers[i] = i;
     const presto__walk_wish wish = {MOST_RECORDS - (size_t)*looked_at_io, ENOUGH_BYTES};
-    presto_status status = presto_dataset_begin_walk(file, 0, err);
+    presto_status status = presto__dataset_begin_walk(file, 0, err);
     if (status == PRESTO_OK)
         status = presto__dataset_walk(look->reader, &wish, &look->blocks, &found, err);
     else if (status == PRESTO_END)

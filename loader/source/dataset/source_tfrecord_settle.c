@@ -10,6 +10,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "source_tfrecord_internal.h"
 
 #define LIST_BYTES 320
@@ -110,8 +111,8 @@ static const char *only_feature(const settling *s) {
 }
 
 static presto_status find_main(settling *s) {
-    const presto_option *option = presto_pipeline_source_option(s->pipeline, "feature");
-    const char *usual = presto_pipeline_usual_feature(s->pipeline);
+    const presto_option *option = presto__pipeline_source_option(s->pipeline, "feature");
+    const char *usual = presto__pipeline_usual_feature(s->pipeline);
     if (option->is_set)
         s->main = option->text;
     else if (s->base->main_feature != NULL)
@@ -184,7 +185,7 @@ static presto_status declare_main(settling *s) {
     s->main = copy;
     if (declared(s->base, s->main) != NULL)
         return PRESTO_OK; /* dataset.json has it */
-    PRESTO_TRY(choose_main_spec(s, presto_pipeline_source_output(s->pipeline), &encoding, &spec));
+    PRESTO_TRY(choose_main_spec(s, presto__pipeline_source_output(s->pipeline), &encoding, &spec));
     return presto__source_declare(s->base, s->main, encoding, &spec, s->err);
 }
 
@@ -288,45 +289,31 @@ static presto_status declare_others(settling *s) {
 /* Does dataset.json say all that the pipeline asks for? */
 static bool needs_no_look(const settling *s) {
     const presto_source *base = s->base;
-    const presto_option *feature = presto_pipeline_source_option(s->pipeline, "feature");
+    const presto_option *feature = presto__pipeline_source_option(s->pipeline, "feature");
     const char *main = feature->is_set ? feature->text : base->main_feature;
     return presto_dataset_is_ours(s->source->records.dataset) && main != NULL &&
            declared(base, main) != NULL && (s->label == NULL || declared(base, s->label) != NULL);
 }
 
-/* A text is the name of a class, and becomes its number: of `spec`, the label's. */
-static presto_status take_texts(const settling *s, presto_feature_spec *spec) {
-    if (spec->encoding == PRESTO_ENCODE_INT64 || spec->encoding == PRESTO_ENCODE_NONE)
-        return PRESTO_OK;
-    if (spec->encoding != PRESTO_ENCODE_BYTES || spec->spec.rank != 0)
-        return presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "source.classes names the numbers of the label, but that holds neither "
-                           "whole numbers nor a text");
-    spec->encoding = PRESTO_ENCODE_INT64;
-    spec->spec = (presto_tensor_spec){.dtype = PRESTO_INT64};
-    return PRESTO_OK;
-}
-
 /* The names of the label's numbers. */
 static presto_status name_classes(settling *s) {
-    presto__classes *classes = &s->source->classes;
-    presto_status status = PRESTO_OK;
-    presto_feature_spec *label = declared(s->base, "label");
-    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(s->pipeline, "classes"), classes,
-                                    s->err));
-    if (classes->count == 0)
+    presto__classes classes;
+    const presto_feature_spec *label = declared(s->base, "label");
+    PRESTO_TRY(presto__classes_read(presto__pipeline_source_option(s->pipeline, "classes"),
+                                    &classes, s->err));
+    if (classes.count == 0)
         return PRESTO_OK;
-    if (s->label == NULL && s->base->count != 0)
-        status = presto_fail(s->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                             "source.classes is given, but not which feature is the label: "
-                             "source.label names it");
-    if (status >= 0 && label != NULL)
-        status = take_texts(s, label);
-    s->source->has_names = s->base->label_count > 0;
-    if (status >= 0)
-        status = presto__classes_check(classes, s->base, s->err);
+    presto_status status = PRESTO_OK;
+    if (label != NULL && label->encoding != PRESTO_ENCODE_INT64 &&
+        label->encoding != PRESTO_ENCODE_NONE)
+        status = presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                             "source.classes names the numbers of the label, but that holds no "
+                             "whole numbers");
+    else
+        status = presto__classes_check(&classes, s->base, s->err);
     if (status < 0)
         presto_error_set_file(s->err, presto_dataset_shard_path(s->source->records.dataset, 0));
+    presto__classes_done(&classes);
     return status;
 }
 
@@ -342,12 +329,12 @@ static presto_status settle(settling *s) {
 
 presto_status presto__tfrecord_settle(presto__tfrecord_source *source,
                                       const presto_pipeline *pipeline, presto_error *err) {
-    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
+    const char *label = presto__pipeline_source_option(pipeline, "label")->text;
     settling s = {.source = source,
                   .base = &source->records.base,
                   .pipeline = pipeline,
                   .label = strcmp(label, "none") == 0 ? NULL : label,
-                  .chosen = presto_pipeline_source_option(pipeline, "features"),
+                  .chosen = presto__pipeline_source_option(pipeline, "features"),
                   .err = err};
     /* A dataset's own label stays the label. */
     if (s.label == NULL && declared(s.base, "label") != NULL)

@@ -14,6 +14,7 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/stop_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
@@ -218,11 +219,11 @@ static presto_status add_table(presto__files *source, const char *file,
 /* A path is a table, or a folder that has the one of the option `table`. */
 static presto_status add_path(presto__files *source, const char *path,
                               const presto_pipeline *pipeline, presto_error *err) {
-    const presto_option *columns = presto_pipeline_source_option(pipeline, "columns");
+    const presto_option *columns = presto__pipeline_source_option(pipeline, "columns");
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return add_table(source, path, columns, err);
-    char *file = presto__join_path(path, presto_pipeline_source_option(pipeline, "table")->text);
+    char *file = presto__join_path(path, presto__pipeline_source_option(pipeline, "table")->text);
     if (file == NULL)
         return presto_fail_memory(err, strlen(path));
     presto_status status = add_table(source, file, columns, err);
@@ -249,7 +250,7 @@ static presto_status add_columns(presto__files *source, const presto_option *col
 static presto_status fill(presto__files *source, const presto__files_request *request,
                           presto_error *err) {
     const presto_pipeline *pipeline = request->pipeline;
-    PRESTO_TRY(add_columns(source, presto_pipeline_source_option(pipeline, "columns"), err));
+    PRESTO_TRY(add_columns(source, presto__pipeline_source_option(pipeline, "columns"), err));
     for (size_t i = 0; i < request->path_count; i++)
         PRESTO_TRY(add_path(source, request->paths[i], pipeline, err));
     return PRESTO_OK;

@@ -9,6 +9,7 @@
 
 #include "../../../base/clock_internal.h"
 #include "../../../base/memory_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "source_files_internal.h"
 
 /* Most bytes of a file that are read ahead. */
@@ -203,13 +204,13 @@ presto_status presto__files_open(const presto__files_request *request, presto__f
         return presto_fail_memory(err, sizeof *source);
     source->base.ops = &files_ops;
     source->base.declares_all = true;
-    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
+    source->max_bytes = (uint64_t)presto__pipeline_source_option(pipeline, "max-bytes")->integer;
     presto_status status = fill(source, request, err);
     source->base.count = source->base.full_count;
     source->file_count = (size_t)source->base.full_count;
     if (status == PRESTO_OK)
-        status =
-            declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
+        status = declare_features(source, presto__pipeline_source_option(pipeline, "feature")->text,
+                                  err);
     if (status < 0) {
         files_free(&source->base);
         return status;
@@ -220,12 +221,12 @@ presto_status presto__files_open(const presto__files_request *request, presto__f
 
 static presto_status fill_files(presto__files *source, const presto__files_request *request,
                                 presto_error *err) {
-    const char *label = presto_pipeline_source_option(request->pipeline, "label")->text;
-    const presto_option *match = presto_pipeline_source_option(request->pipeline, "match");
+    const char *label = presto__pipeline_source_option(request->pipeline, "label")->text;
+    const presto_option *match = presto__pipeline_source_option(request->pipeline, "match");
     source->wants_folders = presto__label_is_folder(label);
     PRESTO_TRY(presto__files_list(source, match, request->paths, request->path_count, err));
     return presto__files_label(source, label,
-                               presto_pipeline_source_option(request->pipeline, "classes"), err);
+                               presto__pipeline_source_option(request->pipeline, "classes"), err);
 }
 
 static presto_status files_open(const presto_pipeline *pipeline, const char *const *paths,

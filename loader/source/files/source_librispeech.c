@@ -12,6 +12,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/folder_walk_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
@@ -206,7 +207,7 @@ static presto_status fill(presto__files *source, const presto__files_request *re
         [COLUMN_SPEAKER] = {"speaker", true},
         [COLUMN_CHAPTER] = {"chapter", true},
     };
-    const char *ending = presto_pipeline_source_option(request->pipeline, "ending")->text;
+    const char *ending = presto__pipeline_source_option(request->pipeline, "ending")->text;
     source->columns = malloc(sizeof columns);
     if (source->columns == NULL)
         return presto_fail_memory(err, sizeof columns);

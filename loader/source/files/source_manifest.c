@@ -18,6 +18,7 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/stop_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "../table/manifest_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
@@ -75,7 +76,7 @@ static presto_status fail_column(const taking *t, const char *option, const char
 }
 
 static presto_status find_path(taking *t, presto_error *err) {
-    const presto_option *path = presto_pipeline_source_option(t->pipeline, "path");
+    const presto_option *path = presto__pipeline_source_option(t->pipeline, "path");
     if (path->is_set) {
         t->path_column = presto__manifest_find(&t->table, path->text);
         return t->path_column == SIZE_MAX ? fail_column(t, "path", path->text, err) : PRESTO_OK;
@@ -92,14 +93,14 @@ static presto_status find_path(taking *t, presto_error *err) {
 }
 
 static presto_status find_label(taking *t, presto_error *err) {
-    const char *label = presto_pipeline_source_option(t->pipeline, "label")->text;
+    const char *label = presto__pipeline_source_option(t->pipeline, "label")->text;
     char text[NOTE_BYTES], list[300];
     bool is_none = strcmp(label, "none") == 0;
     t->label_column = is_none ? SIZE_MAX : presto__manifest_find(&t->table, label);
     if (t->label_column == t->path_column)
         t->label_column = SIZE_MAX;
     if (t->label_column == SIZE_MAX &&
-        presto_pipeline_source_option(t->pipeline, "classes")->is_set)
+        presto__pipeline_source_option(t->pipeline, "classes")->is_set)
         return is_none ? fail_manifest(t,
                                        presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                                    "source.classes is given, but source.label is "
@@ -122,7 +123,7 @@ static presto_status find_label(taking *t, presto_error *err) {
 }
 
 static presto_status find_texts(taking *t, presto_error *err) {
-    const presto_option *texts = presto_pipeline_source_option(t->pipeline, "texts");
+    const presto_option *texts = presto__pipeline_source_option(t->pipeline, "texts");
     t->are_texts = calloc(t->table.column_count, sizeof *t->are_texts);
     if (t->are_texts == NULL)
         return presto_fail_memory(err, t->table.column_count);
@@ -138,7 +139,7 @@ static presto_status find_texts(taking *t, presto_error *err) {
 
 static presto_status add_column(taking *t, size_t column, presto_error *err) {
     const char *name = t->table.names[column];
-    const char *main = presto_pipeline_source_option(t->pipeline, "feature")->text;
+    const char *main = presto__pipeline_source_option(t->pipeline, "feature")->text;
     if (strcmp(name, "key") == 0 || strcmp(name, "label") == 0 || strcmp(name, main) == 0)
         return fail_manifest(
             t,
@@ -153,7 +154,7 @@ static presto_status add_column(taking *t, size_t column, presto_error *err) {
 
 /* All columns but those of path and label, or those of the option. */
 static presto_status find_columns(taking *t, presto_error *err) {
-    const presto_option *wanted = presto_pipeline_source_option(t->pipeline, "columns");
+    const presto_option *wanted = presto__pipeline_source_option(t->pipeline, "columns");
     size_t most = t->table.column_count + wanted->text_count;
     t->columns = calloc(most, sizeof *t->columns);
     if (t->columns == NULL)
@@ -209,7 +210,7 @@ static presto_status number_classes(taking *t, presto_error *err) {
     if (t->label_column == SIZE_MAX)
         return PRESTO_OK;
     source->has_labels = true;
-    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(t->pipeline, "classes"),
+    PRESTO_TRY(presto__classes_read(presto__pipeline_source_option(t->pipeline, "classes"),
                                     &t->given, err));
     presto__text_kind *kind = &t->table.kinds[t->label_column];
     if (t->given.count > 0 && (t->given.are_numeric || *kind == PRESTO__TEXT_FRACTION)) {
@@ -482,7 +483,7 @@ static presto_status add_file(taking *t, size_t row, const char *path, presto_er
 
 /* paths[i]: that of row i, chosen or not; malloc'd. */
 static presto_status add_rows(taking *t, char **paths, presto_error *err) {
-    const presto_option *where = presto_pipeline_source_option(t->pipeline, "where");
+    const presto_option *where = presto__pipeline_source_option(t->pipeline, "where");
     PRESTO_TRY(find_where(t, where, err));
     for (size_t row = 0; row < t->table.row_count; row++) {
         PRESTO_TRY(path_of(t, row, &paths[row], err));
@@ -520,7 +521,7 @@ static bool has_row(char *const *paths, size_t count, const char *path) {
 
 /* Files in the folder of paths[i] that match, and stand in no row. */
 static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
-    const presto_option *match = presto_pipeline_source_option(t->pipeline, "match");
+    const presto_option *match = presto__pipeline_source_option(t->pipeline, "match");
     size_t bytes = folder_bytes(paths[i]), added = bytes == 0 ? 2 : 0;
     char *folder = bytes == 0 ? strdup("./") : strndup(paths[i], bytes);
     DIR *dir = folder == NULL ? NULL : opendir(folder);
@@ -669,7 +670,7 @@ static presto_status read_table(taking *t, presto_error *err) {
 
 /* The option, or the folder of the manifest. */
 static presto_status find_root(taking *t, presto_error *err) {
-    const presto_option *root = presto_pipeline_source_option(t->pipeline, "root");
+    const presto_option *root = presto__pipeline_source_option(t->pipeline, "root");
     return presto__manifest_root_find(t->file, root->is_set ? root->text : NULL, &t->root, err);
 }
 
@@ -727,7 +728,7 @@ static presto_status fill(presto__files *source, const presto__files_request *re
     taking t = {.source = source,
                 .pipeline = request->pipeline,
                 .file = request->paths[0],
-                .missing = presto_pipeline_source_option(request->pipeline, "missing")->text};
+                .missing = presto__pipeline_source_option(request->pipeline, "missing")->text};
     if (request->path_count != 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a source of type manifest takes one manifest, not %zu",

@@ -4,6 +4,7 @@
  * looked at when the source is opened, many at a time; one that is damaged is a sample that fails,
  * so that it is left out or ends the job as the user wants it. If the machine fails, opening does.
  */
+#include "../../../steps/pipelines_internal.h"
 #include "../files/source_files_internal.h"
 
 #if PRESTO_HAVE_HDF5
@@ -383,17 +384,17 @@ static presto_status copy_names(hdf5_source *source, const presto_option *datase
 static presto_status fill(hdf5_source *source, const presto_pipeline *pipeline,
                           const char *const *paths, size_t path_count, presto_error *err) {
     presto__files *files = &source->files;
-    const presto_option *match = presto_pipeline_source_option(pipeline, "match");
-    const char *feature = presto_pipeline_source_option(pipeline, "feature")->text;
-    source->window_values = (uint64_t)presto_pipeline_source_option(pipeline, "samples")->integer;
+    const presto_option *match = presto__pipeline_source_option(pipeline, "match");
+    const char *feature = presto__pipeline_source_option(pipeline, "feature")->text;
+    source->window_values = (uint64_t)presto__pipeline_source_option(pipeline, "samples")->integer;
     source->max_chunk_bytes =
-        (uint64_t)presto_pipeline_source_option(pipeline, "max-chunk-bytes")->integer;
-    PRESTO_TRY(copy_names(source, presto_pipeline_source_option(pipeline, "datasets"), err));
-    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
+        (uint64_t)presto__pipeline_source_option(pipeline, "max-chunk-bytes")->integer;
+    PRESTO_TRY(copy_names(source, presto__pipeline_source_option(pipeline, "datasets"), err));
+    const char *label = presto__pipeline_source_option(pipeline, "label")->text;
     files->wants_folders = presto__label_is_folder(label);
     PRESTO_TRY(presto__files_list(files, match, paths, path_count, err));
-    PRESTO_TRY(
-        presto__files_label(files, label, presto_pipeline_source_option(pipeline, "classes"), err));
+    PRESTO_TRY(presto__files_label(files, label,
+                                   presto__pipeline_source_option(pipeline, "classes"), err));
     PRESTO_TRY(presto__open_files_new(files, &source->open, err));
     PRESTO_TRY(look_at_all(source, err));
     const presto_tensor_spec spec = window_spec(source);

@@ -9,6 +9,8 @@
 
 #include "../../../base/checked_internal.h"
 #include "../../../base/memory_internal.h"
+#include "../../../records/records_internal.h"
+#include "../../loader_internal.h"
 #include "mix_internal.h"
 
 #define MOST_WEIGHT 1e9
@@ -153,7 +155,7 @@ static presto_status mix_sample(presto__reader *base, size_t i, presto_arena *ar
 }
 
 static presto_status mix_values(presto__reader *base, size_t i, presto_arena *arena,
-                                presto_example_values *values_out, presto_error *err) {
+                                presto__example_values *values_out, presto_error *err) {
     mix_reader *reader = (mix_reader *)base;
     mix_turn turn = begin_turn(reader, i);
     presto_status status = turn.ops->values(turn.inner, turn.at, arena, values_out, err);
@@ -291,7 +293,7 @@ void presto__source_mix_own(presto_source *base, void *owned, void (*free_owned)
 static presto_status mix_drop_cache(presto_source *base, presto_error *err) {
     const mix_source *mix = (const mix_source *)base;
     for (size_t k = 0; k < base->part_count; k++)
-        PRESTO_TRY(presto_source_drop_cache(mix->sources[k], err));
+        PRESTO_TRY(presto__source_drop_cache(mix->sources[k], err));
     return PRESTO_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "../../../base/clock_internal.h"
 #include "../../../base/memory_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "source_tar_internal.h"
 
 #define OPEN_FILES 8 /* that each reader has */
@@ -405,14 +406,14 @@ static uint64_t add_text(uint64_t digest, const char *text) {
 
 static presto_status copy_options(presto__tar_source *source, const presto_pipeline *pipeline,
                                   presto_error *err) {
-    const presto_option *match = presto_pipeline_source_option(pipeline, "match");
-    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
-    const char *feature = presto_pipeline_source_option(pipeline, "feature")->text;
-    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
+    const presto_option *match = presto__pipeline_source_option(pipeline, "match");
+    const char *label = presto__pipeline_source_option(pipeline, "label")->text;
+    const char *feature = presto__pipeline_source_option(pipeline, "feature")->text;
+    source->max_bytes = (uint64_t)presto__pipeline_source_option(pipeline, "max-bytes")->integer;
     source->is_top_folder = strcmp(label, "top-folder") == 0;
     source->has_folder_labels = source->is_top_folder || strcmp(label, "parent-folder") == 0;
     source->options_digest = add_text(add_text(PRESTO__FNV_START, label), feature);
-    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(pipeline, "classes"),
+    PRESTO_TRY(presto__classes_read(presto__pipeline_source_option(pipeline, "classes"),
                                     &source->classes, err));
     if (source->classes.count > 0 && strcmp(label, "none") == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -484,8 +485,8 @@ static presto_status fill(presto__tar_source *source, const presto__files_reques
         presto__files_list(&source->files, &archives, request->paths, request->path_count, err));
     PRESTO_TRY(presto__open_files_new(&source->files, &source->open, err));
     PRESTO_TRY(make_archives(source, err));
-    PRESTO_TRY(presto__tar_find(source,
-                                presto_pipeline_source_option(request->pipeline, "features"), err));
+    PRESTO_TRY(presto__tar_find(
+        source, presto__pipeline_source_option(request->pipeline, "features"), err));
     PRESTO_TRY(check_label(source, err));
     if (source->classes.count > 0)
         PRESTO_TRY(presto__classes_name(&source->classes, &source->files.base, err));

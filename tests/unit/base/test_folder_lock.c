@@ -12,6 +12,7 @@
 
 #include <presto/file.h>
 
+#include "../../../base/folder_internal.h"
 #include "presto_check.h"
 
 static char *dir;
@@ -31,7 +32,7 @@ static void tear_down(void) {
 }
 
 static void check_can_be_had(void) {
-    ck_assert_ok(presto_folder_lock_take(dir, &lock, &err), &err);
+    ck_assert_ok(presto__folder_lock_take(dir, &lock, &err), &err);
     ck_assert_ok(presto_folder_lock_check(lock, &err), &err);
     presto_folder_lock_release(lock);
     ck_assert_int_ne(access(path, F_OK), 0);
@@ -40,8 +41,8 @@ static void check_can_be_had(void) {
 START_TEST(a_second_one_is_refused_and_told_who_has_it) {
     set_up();
     presto_folder_lock *second = NULL;
-    ck_assert_ok(presto_folder_lock_take(dir, &lock, &err), &err);
-    ck_assert_status(presto_folder_lock_take(dir, &second, &err), PRESTO_ERR_BUSY, &err);
+    ck_assert_ok(presto__folder_lock_take(dir, &lock, &err), &err);
+    ck_assert_status(presto__folder_lock_take(dir, &second, &err), PRESTO_ERR_BUSY, &err);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "process %ld on ", (long)getpid());
     ck_assert_ptr_nonnull(strstr(err.message, wanted));
@@ -62,7 +63,7 @@ START_TEST(what_a_killed_process_leaves_is_in_nobodys_way) {
     ck_assert_int_eq(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
-        bool is_fine = presto_folder_lock_take(dir, &lock, &err) == PRESTO_OK;
+        bool is_fine = presto__folder_lock_take(dir, &lock, &err) == PRESTO_OK;
         if (write(ready[1], is_fine ? "1" : "0", 1) == 1)
             for (;;)
                 pause();
@@ -70,7 +71,7 @@ START_TEST(what_a_killed_process_leaves_is_in_nobodys_way) {
     }
     ck_assert_int_eq(read(ready[0], &byte, 1), 1);
     ck_assert_int_eq(byte, '1');
-    ck_assert_status(presto_folder_lock_take(dir, &lock, &err), PRESTO_ERR_BUSY, &err);
+    ck_assert_status(presto__folder_lock_take(dir, &lock, &err), PRESTO_ERR_BUSY, &err);
     kill(child, SIGKILL);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     ck_assert_int_eq(access(path, F_OK), 0);
@@ -97,7 +98,7 @@ START_TEST(of_many_that_come_at_once_one_has_it) {
             close(go[1]);
             if (read(go[0], &byte, 1) != 0)
                 _exit(1);
-            presto_status status = presto_folder_lock_take(dir, &lock, NULL);
+            presto_status status = presto__folder_lock_take(dir, &lock, NULL);
             char result = status == PRESTO_OK ? '1' : status == PRESTO_ERR_BUSY ? '0' : '?';
             if (write(done[1], &result, 1) != 1)
                 _exit(1);
@@ -127,11 +128,11 @@ END_TEST
 
 START_TEST(a_folder_that_was_taken_away_is_noticed_and_anothers_lock_left_alone) {
     set_up();
-    ck_assert_ok(presto_folder_lock_take(dir, &lock, &err), &err);
+    ck_assert_ok(presto__folder_lock_take(dir, &lock, &err), &err);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_status(presto_folder_lock_check(lock, &err), PRESTO_ERR_BUSY, &err);
     presto_folder_lock *second;
-    ck_assert_ok(presto_folder_lock_take(dir, &second, &err), &err);
+    ck_assert_ok(presto__folder_lock_take(dir, &second, &err), &err);
     ck_assert_status(presto_folder_lock_check(lock, &err), PRESTO_ERR_BUSY, &err);
     presto_folder_lock_release(lock);
     ck_assert_ok(presto_folder_lock_check(second, &err), &err);
@@ -146,7 +147,7 @@ START_TEST(what_is_planted_is_neither_followed_nor_written_to) {
     snprintf(other, sizeof other, "%s/other", dir);
     presto_check_write_file(other, presto_span_of_text("precious"));
     ck_assert_int_eq(symlink(other, path), 0);
-    ck_assert_status(presto_folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(link(other, path), 0);
     check_can_be_had();
@@ -155,11 +156,11 @@ START_TEST(what_is_planted_is_neither_followed_nor_written_to) {
     ck_assert(presto_span_is(presto_span_of(content, bytes), "precious"));
     free(content);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_status(presto_folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
     ck_assert_str_eq(err.file, path);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    ck_assert_status(presto_folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__folder_lock_take(dir, &lock, &err), PRESTO_ERR_IO, &err);
     tear_down();
 }
 END_TEST
@@ -169,7 +170,7 @@ START_TEST(the_words_of_a_planted_file_are_not_repeated) {
     presto_check_write_file(path, presto_span_of_text("77 \033[2Jhost\n"));
     int fd = open(path, O_RDONLY);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-    ck_assert_status(presto_folder_lock_take(dir, &lock, &err), PRESTO_ERR_BUSY, &err);
+    ck_assert_status(presto__folder_lock_take(dir, &lock, &err), PRESTO_ERR_BUSY, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "by another process"));
     close(fd);
     check_can_be_had();
@@ -178,7 +179,7 @@ START_TEST(the_words_of_a_planted_file_are_not_repeated) {
 END_TEST
 
 START_TEST(no_folder_is_not_found) {
-    ck_assert_status(presto_folder_lock_take("/no/such/folder", &lock, &err), PRESTO_ERR_NOT_FOUND,
+    ck_assert_status(presto__folder_lock_take("/no/such/folder", &lock, &err), PRESTO_ERR_NOT_FOUND,
                      &err);
     ck_assert_str_eq(err.file, "/no/such/folder");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A storage as text; and as it is played, on a clock that only moves when somebody waits. */
 #define _XOPEN_SOURCE 700
+#include "../../../base/storage_internal.h"
 #include "comma_check.h"
 
 #include <fcntl.h>
@@ -58,14 +59,14 @@ START_TEST(a_storage_is_its_parts_with_units) {
 END_TEST
 
 START_TEST(a_profile_may_be_followed_by_parts_that_change_it) {
-    for (size_t i = 0; presto_storage_profile_at(i) != NULL; i++) {
-        const presto_storage_profile *profile = presto_storage_profile_at(i);
+    for (size_t i = 0; presto__storage_profile_at(i) != NULL; i++) {
+        const presto__storage_profile *profile = presto__storage_profile_at(i);
         presto_storage s = parsed(profile->name);
         ck_assert_double_eq(s.bytes_per_s, profile->storage.bytes_per_s);
         ck_assert_double_eq(s.latency_s, profile->storage.latency_s);
         ck_assert_double_eq(s.open_s, profile->storage.open_s);
-        ck_assert(presto_storage_is_set(&s));
-        ck_assert_status(presto_storage_check(&s, NULL), PRESTO_OK, NULL);
+        ck_assert(presto__storage_is_set(&s));
+        ck_assert_status(presto__storage_check(&s, NULL), PRESTO_OK, NULL);
     }
     presto_storage s = parsed("object-store,latency=30ms,open=0s");
     ck_assert_double_eq_tol(s.latency_s, 30e-3, 1e-15);
@@ -85,12 +86,12 @@ START_TEST(what_is_formatted_reads_back) {
         "bandwidth=1000TB/s,iops=1000000000000"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         presto_storage s = parsed(texts[i]);
-        ck_assert_str_eq(presto_storage_format(&s, text), texts[i]);
+        ck_assert_str_eq(presto__storage_format(&s, text), texts[i]);
     }
     presto_storage none = {0};
-    ck_assert_str_eq(presto_storage_format(&none, text), "");
+    ck_assert_str_eq(presto__storage_format(&none, text), "");
     presto_storage most = {1e15, 1e15 / 7, 1e12 / 7, 3600.0 / 7, 3600.0 / 7, {0}};
-    ck_assert_uint_lt(strlen(presto_storage_format(&most, text)), sizeof text - 1);
+    ck_assert_uint_lt(strlen(presto__storage_format(&most, text)), sizeof text - 1);
     presto_storage back = parsed(text);
     ck_assert_double_eq_tol(back.latency_s, most.latency_s, 1e-9);
 }
@@ -102,7 +103,7 @@ START_TEST(what_is_formatted_has_points_in_any_locale) {
     if (!comma_begin())
         return;
     presto_storage s = parsed(wanted);
-    ck_assert_str_eq(presto_storage_format(&s, text), wanted);
+    ck_assert_str_eq(presto__storage_format(&s, text), wanted);
     comma_end();
 }
 END_TEST
@@ -165,9 +166,9 @@ START_TEST(figures_out_of_range_are_refused) {
         {.open_s = NAN}};
     presto_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_status(presto_storage_check(&wrong[i], &err), PRESTO_ERR_ARGUMENT, &err);
+        ck_assert_status(presto__storage_check(&wrong[i], &err), PRESTO_ERR_ARGUMENT, &err);
     presto_storage unknown = {.bytes_per_s = 1, .reserved = {0, 1, 0}};
-    ck_assert_status(presto_storage_check(&unknown, &err), PRESTO_ERR_UNSUPPORTED, &err);
+    ck_assert_status(presto__storage_check(&unknown, &err), PRESTO_ERR_UNSUPPORTED, &err);
 }
 END_TEST
 

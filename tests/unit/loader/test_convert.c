@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../records/records_internal.h"
 #include "convert_check.h"
 
 /* Are they the same but for what they were made of? */
@@ -78,7 +79,7 @@ START_TEST(every_split_codec_and_compression_streams_the_same_samples) {
     for (size_t s = presto_check_is_slow() ? 2 : 0; s < 3; s++)
         for (size_t c = 0;; c++) {
             bool built;
-            const char *codec = presto_codec_name_at(c, &built);
+            const char *codec = presto__codec_name_at(c, &built);
             if (codec == NULL)
                 break;
             if (!built)

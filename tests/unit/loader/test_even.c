@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples to measure, from all over a source: how many they are, and where they stand. */
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #define MOST_RECORDS 400
@@ -66,7 +67,7 @@ static size_t numbers_of(presto_source *source, unsigned threads, uint64_t *numb
 static presto_status choose(presto_source *source, uint64_t wanted) {
     const presto_partition partition = {.even_samples = wanted};
     presto_error err;
-    presto_status status = presto_source_choose(source, &partition, &err);
+    presto_status status = presto__source_choose(source, &partition, &err);
     ck_assert_int_ge(status, 0);
     return status;
 }
@@ -141,12 +142,12 @@ START_TEST(even_samples_of_a_part_are_refused) {
     record_file file = open_records(20, 3, PRESTO_FILE_PLAIN);
     presto_error err;
     presto_partition partition = {.ratio = "1/1", .part = "train", .even_samples = 3};
-    ck_assert_status(presto_source_choose(file.source, &partition, &err), PRESTO_ERR_ARGUMENT,
+    ck_assert_status(presto__source_choose(file.source, &partition, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     partition.even_samples = 0;
-    ck_assert_ok(presto_source_choose(file.source, &partition, &err), &err);
+    ck_assert_ok(presto__source_choose(file.source, &partition, &err), &err);
     partition = (presto_partition){.even_samples = 3};
-    ck_assert_status(presto_source_choose(file.source, &partition, &err), PRESTO_ERR_ARGUMENT,
+    ck_assert_status(presto__source_choose(file.source, &partition, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     close_records(&file);
 }

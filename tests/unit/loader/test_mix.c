@@ -6,6 +6,7 @@
 
 #include <presto/mix.h>
 
+#include "../../../loader/loader_internal.h"
 #include "order/order_internal.h"
 
 #include "mix_check.h"
@@ -117,7 +118,7 @@ START_TEST(each_input_comes_as_it_would_alone) {
         take(m.stream.source, &options, SIZE_MAX, &whole, NULL);
         for (size_t k = 0; k < m.count; k++) {
             opened alone = open_made(m.dirs[k], false);
-            ck_assert_ok(presto_source_choose(alone.source, &m.partition, &err), &err);
+            ck_assert_ok(presto__source_choose(alone.source, &m.partition, &err), &err);
             presto_loader_options mine = options;
             uint64_t total = options.range.epochs * m.parts[k].epoch_samples;
             mine.range.epochs = total / m.parts[k].samples + 1;
@@ -345,7 +346,7 @@ START_TEST(dimensions_may_differ_and_are_unknown_then) {
     make_input(&m, &(made){.samples = 9, .shards = 1, .values = 4, .odd = UINT64_MAX}, 1);
     make_input(&m, &(made){.samples = 9, .shards = 1, .values = 5, .odd = UINT64_MAX}, 1);
     ck_assert_ok(open_mix(&m, NULL), &err);
-    presto_tensor_spec spec = presto_source_main_spec(m.stream.source);
+    presto_tensor_spec spec = presto__source_main_spec(m.stream.source);
     ck_assert_int_eq(spec.rank, 1);
     ck_assert_int_eq(spec.dims[0], -1);
     presto_loader_options options;
@@ -394,7 +395,7 @@ START_TEST(wrong_mixes_are_refused) {
     options.order.shuffle_window = 3;
     ck_assert_status(presto_loader_open_stream(&m.stream, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
-    presto_source_truncate(m.stream.source, 1);
+    presto__source_truncate(m.stream.source, 1);
     ck_assert_uint_eq(presto_source_count(m.stream.source), 5);
     finish(&m);
 }

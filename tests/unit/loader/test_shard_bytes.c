@@ -5,6 +5,7 @@
  * that are to be damaged are decoded.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../records/records_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -144,9 +145,9 @@ static void read_frames(const char *name, uint64_t frames_out[FILES]) {
     size_t left = all.bytes.bytes;
     for (int i = 0; i < FILES; i++) {
         presto_span payload;
-        ck_assert_ok(presto_frame_parse(presto_span_of(from, left), 0,
-                                        &(presto_frame_rules){left, PRESTO_CHECK_FULL}, &payload,
-                                        &err),
+        ck_assert_ok(presto__frame_parse(presto_span_of(from, left), 0,
+                                         &(presto__frame_rules){left, PRESTO_CHECK_FULL}, &payload,
+                                         &err),
                      &err);
         frames_out[i] = payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;
         from += frames_out[i];

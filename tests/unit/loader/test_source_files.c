@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "source/files/source_files_internal.h"
 
 #include "files_check.h"
@@ -237,12 +238,12 @@ START_TEST(a_truncated_source_ends_early) {
     presto_source *source;
     presto_error err;
     ck_assert_ok(open_at("none", paths, 1, &source, &err), &err);
-    presto_source_truncate(source, 9);
+    presto__source_truncate(source, 9);
     ck_assert_uint_eq(presto_source_count(source), 3);
-    presto_source_truncate(source, 2);
+    presto__source_truncate(source, 2);
     char *text = listing(source);
     ck_assert_str_eq(text, "1.a 2.a");
-    ck_assert_ok(presto_source_drop_cache(source, &err), &err);
+    ck_assert_ok(presto__source_drop_cache(source, &err), &err);
     free(text);
     presto_source_free(source);
     tear_down();
@@ -253,10 +254,10 @@ static void identify(const char *const *paths, char text_out[PRESTO_SOURCE_IDENT
     presto_source *source;
     presto_error err;
     ck_assert_ok(open_at("none", paths, 1, &source, &err), &err);
-    ck_assert_ok(presto_source_identify(source, text_out, &err), &err);
+    ck_assert_ok(presto__source_identify(source, text_out, &err), &err);
     char shorter[PRESTO_SOURCE_IDENTITY_BYTES];
-    presto_source_truncate(source, 1);
-    ck_assert_ok(presto_source_identify(source, shorter, &err), &err);
+    presto__source_truncate(source, 1);
+    ck_assert_ok(presto__source_identify(source, shorter, &err), &err);
     ck_assert_str_eq(shorter, text_out);
     presto_source_free(source);
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "source/files/source_files_internal.h"
 
 #include "files_check.h"
@@ -84,7 +85,7 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         }
         presto_loader_free(loader);
     }
-    ck_assert_ok(presto_source_drop_cache(source, &err), &err);
+    ck_assert_ok(presto__source_drop_cache(source, &err), &err);
     presto_plan_free(plan);
     presto_source_free(source);
     presto_pipeline_free(pipeline);
@@ -170,7 +171,7 @@ START_TEST(a_file_that_is_not_as_it_was_listed_is_an_error) {
     ck_assert_uint_eq(noted.count, sizeof wanted / sizeof wanted[0]);
     for (size_t i = 0; i < noted.count; i++)
         ck_assert_str_eq(noted.text[i], wanted[i]);
-    ck_assert_ok(presto_source_drop_cache(source, &err), &err);
+    ck_assert_ok(presto__source_drop_cache(source, &err), &err);
     presto_source_free(source);
     presto_pipeline_free(pipeline);
     tear_down();

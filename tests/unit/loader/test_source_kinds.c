@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "../base/file_internal.h"
 #include "folder_check.h"
 #include "skips_check.h"
@@ -260,7 +261,7 @@ static void count_stream(const presto_loader_options *options, unsigned seen[LIN
 
 START_TEST(each_declared_type_of_source_has_an_open_hook) {
     size_t count = 0;
-    for (const presto_source_type *type; (type = presto_source_type_at(count)) != NULL; count++) {
+    for (const presto_source_type *type; (type = presto__source_type_at(count)) != NULL; count++) {
         const presto__source_kind *kind = presto__source_kind_find(type->name);
         ck_assert_msg(kind != NULL, "%s is not listed in loader/source/kinds.c", type->name);
         ck_assert_str_eq(kind->name, type->name);

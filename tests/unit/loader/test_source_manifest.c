@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -487,7 +488,7 @@ START_TEST(parts_of_a_manifest_are_disjoint_and_complete) {
         presto_loader_options options = order_options(2);
         unsigned mine[ROWS] = {0};
         open_rows(0, "\n");
-        presto_status status = presto_source_choose(source, &wanted, &err);
+        presto_status status = presto__source_choose(source, &wanted, &err);
         if (status == PRESTO_OK)
             count_rows(&options, 0, mine);
         else

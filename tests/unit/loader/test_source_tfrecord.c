@@ -4,6 +4,9 @@
  * once, in every order, from every kind of file; a saved state; damage.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "source/core/source_internal.h"
 
 #include "tfrecord_check.h"
@@ -81,7 +84,7 @@ START_TEST(records_of_others_are_samples_in_every_order) {
     ck_assert_ok(open_as("feature: x"), &err);
     ck_assert_uint_eq(presto_source_count(source), SAMPLES);
     ck_assert_str_eq(presto_source_main_feature(source), "x");
-    ck_assert_int_eq(presto_source_main_spec(source).dtype, PRESTO_FLOAT32);
+    ck_assert_int_eq(presto__source_main_spec(source).dtype, PRESTO_FLOAT32);
     check_orders(false);
     tear_down();
 }
@@ -182,7 +185,7 @@ static uint64_t damage(uint64_t number, char path_out[700]) {
     presto_shard_options_defaults(&options);
     ck_assert_ok(presto_shard_open(path_out, &options, &shard, &err), &err);
     ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
-    ck_assert_ok(presto_shard_offsets(shard, number, 1, &offsets, &err), &err);
+    ck_assert_ok(presto__shard_offsets(shard, number, 1, &offsets, &err), &err);
     uint64_t offset = offsets[0];
     presto_shard_free(shard);
     size_t bytes;
@@ -269,13 +272,13 @@ START_TEST(records_take_the_place_of_the_source_and_the_first_steps) {
     presto_pipeline *cut, *again, *bad;
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);
     ck_assert_str_eq(presto_pipeline_source(cut)->name, "tfrecord");
-    ck_assert_str_eq(presto_pipeline_usual_feature(cut), "x");
+    ck_assert_str_eq(presto__pipeline_usual_feature(cut), "x");
     ck_assert_uint_eq(presto_pipeline_step_count(cut), 2);
     ck_assert_uint_eq(presto_pipeline_representation_count(cut), 3);
     ck_assert_str_eq(presto_pipeline_representation_name(cut, 1), "decoded");
     ck_assert_uint_eq(presto_pipeline_representation_steps(cut, 1), 0);
     ck_assert_uint_eq(presto_pipeline_representation_steps(cut, 2), 1);
-    const presto_tensor_spec *spec = presto_pipeline_source_output(cut);
+    const presto_tensor_spec *spec = presto__pipeline_source_output(cut);
     ck_assert_int_eq(spec->dtype, PRESTO_UINT8);
     ck_assert_int_eq(spec->rank, 3);
     ck_assert_int_eq(spec->dims[2], 1);

@@ -3,6 +3,7 @@
  * Records that go straight into columns, against the same records parsed one by one: tables of all
  * kinds of features, with every oddity that protobuf allows, and damaged bytes.
  */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <presto/rng.h>
@@ -134,7 +135,7 @@ static void put_tensor(table *t, presto_buffer *list, bool varies, bool is_odd) 
         put_bytes(&proto, "\x08\x11\x12\x04\x12\x02\x08\x03\x3a\x02\x05\x07",
                   12); /* values 5, 7, 7 */
     else
-        ck_assert_ok(presto_tensor_proto_append(&proto, &tensor, &err), &err);
+        ck_assert_ok(presto__tensor_proto_append(&proto, &tensor, &err), &err);
     put_field(list, 1, &proto);
     presto_buffer_done(&proto);
 }
@@ -290,7 +291,7 @@ static size_t run_table(table *t, size_t batches) {
     specs.only_these = below(t, 3) == 0;
     both.specs = &specs;
     presto__rules rules = {.list = t->rules, .count = draw_rules(t), .has_pads = true};
-    ck_assert_ok(presto_example_layout_new(&specs, &both.layout, &err), &err);
+    ck_assert_ok(presto__example_layout_new(&specs, &both.layout, &err), &err);
     for (size_t i = 0; i < batches; i++) {
         size_t rows = 1 + below(t, MOST_ROWS);
         ck_assert_ok(begin_both(&both, &rules, rows, &err), &err);
@@ -329,7 +330,7 @@ static size_t run_plain(table *t, const presto_example_specs *specs) {
     two_ways both = {.specs = specs};
     const presto__rules rules = {0};
     t->odd_of = 0;
-    ck_assert_ok(presto_example_layout_new(specs, &both.layout, &err), &err);
+    ck_assert_ok(presto__example_layout_new(specs, &both.layout, &err), &err);
     for (size_t batch = 0; batch < 4; batch++) {
         ck_assert_ok(begin_both(&both, &rules, 100, &err), &err);
         for (size_t row = 0; row < 100; row++) {
@@ -397,7 +398,7 @@ START_TEST(rows_that_lack_a_feature_go_the_short_way_too) {
         t.lengths[i] = 1;
         t.order[i] = i;
     }
-    ck_assert_ok(presto_example_layout_new(NULL, &both.layout, &err), &err);
+    ck_assert_ok(presto__example_layout_new(NULL, &both.layout, &err), &err);
     ck_assert_ok(begin_both(&both, &rules, 100, &err), &err);
     for (size_t row = 0; row < 100; row++) {
         presto_buffer record = {0};
@@ -430,10 +431,10 @@ static void put_empty(presto_buffer *features, unsigned number) {
 /* Always new names: the layout begins again, its memory stays bounded. */
 START_TEST(a_layout_forgets_when_there_are_too_many_names) {
     presto_error err;
-    presto_example_layout *layout;
+    presto__example_layout *layout;
     presto_arena arena = {0};
     presto_sample sample;
-    ck_assert_ok(presto_example_layout_new(NULL, &layout, &err), &err);
+    ck_assert_ok(presto__example_layout_new(NULL, &layout, &err), &err);
     bool began_again = false;
     size_t known = 0;
     for (unsigned i = 0; i < 60000;) {
@@ -443,10 +444,10 @@ START_TEST(a_layout_forgets_when_there_are_too_many_names) {
         put_field(&record, 1, &features);
         presto_span bytes = presto_buffer_span(&record);
         presto_arena_reset(&arena);
-        ck_assert_ok(presto_example_layout_parse(layout, bytes, &arena, &sample, &err), &err);
+        ck_assert_ok(presto__example_layout_parse(layout, bytes, &arena, &sample, &err), &err);
         ck_assert_uint_eq(sample.feature_count, 100);
-        presto_example_values values;
-        if (presto_example_layout_match(layout, bytes, &values)) {
+        presto__example_values values;
+        if (presto__example_layout_match(layout, bytes, &values)) {
             ck_assert_uint_le(values.feature_count, 2048);
             began_again = began_again || values.feature_count < known;
             known = values.feature_count;
@@ -456,7 +457,7 @@ START_TEST(a_layout_forgets_when_there_are_too_many_names) {
     }
     ck_assert(began_again);
     presto_arena_done(&arena);
-    presto_example_layout_free(layout);
+    presto__example_layout_free(layout);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  * options, the stream is that of the same files with their records counted before.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
 #include "engine/walk_internal.h"
 
 #include "walk_check.h"
@@ -246,7 +247,7 @@ START_TEST(the_count_is_unknown_until_the_first_pass_has_ended) {
     presto_loader_free(loader);
     close_files(&data);
     ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
-    presto_source_truncate(data.source, 30);
+    presto__source_truncate(data.source, 30);
     ck_assert_uint_eq(presto_source_count(data.source), 30);
     close_files(&data);
     remove_files(&set);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records put into a batch in two ways: each parsed by itself (presto_example_parse), and compared
- * with those before it (presto_example_layout, presto__fill_put_values). Both must give the same
+ * with those before it (presto__example_layout, presto__fill_put_values). Both must give the same
  * samples, errors and batches. For a unit test and a fuzz target.
  */
 #ifndef PRESTO_VALUES_CHECK_H
@@ -12,6 +12,7 @@
 
 #include <presto/example.h>
 
+#include "../../../records/records_internal.h"
 #include "packet/columns_internal.h"
 
 /* One way: a packet with a single batch of up to `most` rows. */
@@ -25,7 +26,7 @@ typedef struct one_way {
 /* Both, and what they have in common. `difference` tells the first one; "": none. */
 typedef struct two_ways {
     const presto_example_specs *specs;
-    presto_example_layout *layout;
+    presto__example_layout *layout;
     one_way plain, fast;
     size_t put_fast; /* rows that went the short way */
     char difference[200];
@@ -153,8 +154,8 @@ static inline void end_way(one_way *way) {
 
 static inline bool put_values(two_ways *both, presto_span record) {
     presto__place place = place_of(&both->fast);
-    presto_example_values values;
-    if (!presto_example_layout_match(both->layout, record, &values))
+    presto__example_values values;
+    if (!presto__example_layout_match(both->layout, record, &values))
         return false;
     presto_status status = presto__fill_put_values(&place, &values, NULL);
     if (status != PRESTO_OK && status != PRESTO_END)
@@ -173,8 +174,8 @@ static inline void put_record(two_ways *both, presto_span record) {
     statuses[0] =
         presto_example_parse(record, both->specs, &both->plain.arena, &samples[0], &errors[0]);
     bool is_put = put_values(both, record);
-    statuses[1] = presto_example_layout_parse(both->layout, record, &both->fast.arena, &samples[1],
-                                              &errors[1]);
+    statuses[1] = presto__example_layout_parse(both->layout, record, &both->fast.arena, &samples[1],
+                                               &errors[1]);
     compare_status(both, "parsing", statuses, errors);
     if (both->difference[0] == '\0' && statuses[0] == PRESTO_OK) {
         compare_samples(both, &samples[0], &samples[1]);
@@ -227,7 +228,7 @@ static inline void free_both(two_ways *both) {
         if (ways[i]->pool != NULL)
             presto__pool_close(ways[i]->pool);
     }
-    presto_example_layout_free(both->layout);
+    presto__example_layout_free(both->layout);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../../loader/loader_internal.h"
 #include "presto_check.h"
 
 static char *dir;
@@ -128,7 +129,7 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
     presto_stream_options input = input_of(NULL, &options);
 
     presto_loader *loader = open_paths(dataset_dir, &input);
-    ck_assert_uint_eq(presto_source_count(presto_loader_source(loader)), 12);
+    ck_assert_uint_eq(presto_source_count(presto__loader_source(loader)), 12);
     uint64_t whole = take(loader, 0, UINT64_MAX);
     presto_loader_free(loader);
 

@@ -3,6 +3,7 @@
 #ifndef INSPECT_CHECK_H
 #define INSPECT_CHECK_H
 
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -53,7 +54,7 @@ static inline made_file make_file(void) {
         if (i % 16 != 7) /* some records are empty */
             append_example(&payload, i, &rng);
         file.starts[i] = file.bytes.bytes;
-        ck_assert_ok(presto_frame_append(&file.bytes, presto_buffer_span(&payload), &err), &err);
+        ck_assert_ok(presto__frame_append(&file.bytes, presto_buffer_span(&payload), &err), &err);
     }
     file.starts[RECORDS] = file.bytes.bytes;
     presto_buffer_done(&payload);

@@ -3,6 +3,7 @@
 #ifndef SHARD_CHECK_H
 #define SHARD_CHECK_H
 
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -92,7 +93,7 @@ static inline presto_shard *open_shard(const char *path, bool map, bool ignore_i
 
 static inline uint64_t offset_of(presto_shard *shard, uint64_t record) {
     const uint64_t *offset;
-    ck_assert_ok(presto_shard_offsets(shard, record, 0, &offset, &err), &err);
+    ck_assert_ok(presto__shard_offsets(shard, record, 0, &offset, &err), &err);
     return *offset;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codecs: text and back, round trips in every variant, limits, damage of every kind, foreign
  * frames. */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -94,8 +95,8 @@ START_TEST(the_table_lists_every_codec_of_the_format) {
     static const char *const names[] = {"none",  "zlib",   "gzip",      "zstd",      "lz4",
                                         "lz4hc", "snappy", "blosc-lz4", "blosc-zstd"};
     size_t i = 0;
-    for (; presto_codec_name_at(i, NULL) != NULL; i++)
-        ck_assert_str_eq(presto_codec_name_at(i, NULL), names[i]);
+    for (; presto__codec_name_at(i, NULL) != NULL; i++)
+        ck_assert_str_eq(presto__codec_name_at(i, NULL), names[i]);
     ck_assert_uint_eq(i, sizeof names / sizeof names[0]);
 }
 END_TEST
@@ -362,16 +363,16 @@ START_TEST(a_dictionary_makes_small_records_smaller) {
         ck_assert_ok(presto_buffer_append(&samples, presto_span_of(text, sizes[i]), &err), &err);
     }
     presto_span all = presto_buffer_span(&samples);
-    ck_assert_ok(presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 2000}, 4096,
-                                    &dictionary, &err),
+    ck_assert_ok(presto__codec_train(&spec, &(presto__codec_samples){all, sizes, 2000}, 4096,
+                                     &dictionary, &err),
                  &err);
     ck_assert_ok(
-        presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 2000}, 4096, &again, &err),
+        presto__codec_train(&spec, &(presto__codec_samples){all, sizes, 2000}, 4096, &again, &err),
         &err);
     ck_assert(presto_span_equal(presto_buffer_span(&dictionary), presto_buffer_span(&again)));
     ck_assert_uint_le(dictionary.bytes, 4096);
     ck_assert_status(
-        presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 1}, 0, &again, &err),
+        presto__codec_train(&spec, &(presto__codec_samples){all, sizes, 1}, 0, &again, &err),
         PRESTO_ERR_ARGUMENT, &err);
     spec.dictionary = presto_buffer_span(&dictionary);
     ck_assert_ok(presto_codec_new(&spec, &codec, &err), &err);

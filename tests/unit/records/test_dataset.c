@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets: folders of ours and of other programs are opened, or refused. */
+#include "../../../records/records_internal.h"
 #include "folder_check.h"
 
 #include <stdio.h>
@@ -69,7 +70,7 @@ START_TEST(a_dataset_of_ours_is_opened) {
         uint64_t record;
         size_t at = presto_dataset_locate(dataset, number, &record);
         ck_assert_uint_eq(at, want_shard[number]);
-        ck_assert_uint_eq(presto_dataset_shard_first(dataset, at) + record, number);
+        ck_assert_uint_eq(presto__dataset_shard_first(dataset, at) + record, number);
         presto_shard *shard;
         presto_block block = {0};
         ck_assert_ok(presto_dataset_shard_at(dataset, at, &shard, &err), &err);
@@ -79,7 +80,7 @@ START_TEST(a_dataset_of_ours_is_opened) {
         ck_assert(presto_span_is(block.records[0].payload, text));
         presto_block_done(&block);
     }
-    ck_assert_uint_gt(presto_dataset_mean_bytes(dataset), 16);
+    ck_assert_uint_gt(presto__dataset_mean_bytes(dataset), 16);
     presto_dataset_free(dataset);
     /* One shard of it, by its path. */
     dataset = open_one(path_in(dir, "data-00002-of-00003.tfrecord"));
@@ -107,7 +108,7 @@ START_TEST(a_dataset_of_ours_is_opened) {
     const char *paths[] = {last, path_in(dir, "data-00000-of-00003.tfrecord"), last};
     ck_assert_ok(presto_dataset_open(paths, 2, NULL, &dataset, &err), &err);
     ck_assert(presto_dataset_is_ours(dataset));
-    ck_assert_uint_eq(presto_dataset_shard_first(dataset, 1), 7);
+    ck_assert_uint_eq(presto__dataset_shard_first(dataset, 1), 7);
     ck_assert_uint_eq(presto_dataset_records(dataset), 12);
     presto_dataset_free(dataset);
     ck_assert_status(presto_dataset_open(paths, 3, NULL, &dataset, &err), PRESTO_ERR_ARGUMENT,
@@ -323,7 +324,7 @@ START_TEST(a_damaged_foreign_file_opens_if_damage_is_tolerated) {
     ck_assert_uint_ge(presto_dataset_records(dataset), 8);
     presto_shard *shard;
     ck_assert_ok(presto_dataset_shard_at(dataset, 0, &shard, &err), &err);
-    ck_assert_uint_ge(presto_shard_lost_ranges(shard), 1);
+    ck_assert_uint_ge(presto__shard_lost_ranges(shard), 1);
     presto_dataset_free(dataset);
     presto_check_remove_tree(dir);
     free(dir);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: published bytes, every flipped bit, every cut, limits, and finding the next whole one. */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static presto_error err;
 
 static presto_span append(presto_buffer *buffer, const char *text) {
     size_t start = buffer->bytes;
-    ck_assert_ok(presto_frame_append(buffer, presto_span_of_text(text), &err), &err);
+    ck_assert_ok(presto__frame_append(buffer, presto_span_of_text(text), &err), &err);
     return presto_span_of(buffer->data + start, buffer->bytes - start);
 }
 
@@ -27,7 +28,7 @@ static void check_bytes(const char *payload, const char *hex) {
     }
     presto_span got;
     ck_assert_ok(
-        presto_frame_parse(frame, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &got, &err),
+        presto__frame_parse(frame, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_FULL}, &got, &err),
         &err);
     ck_assert(presto_span_is(got, payload));
     presto_buffer_done(&buffer);
@@ -42,9 +43,9 @@ END_TEST
 
 START_TEST(nothing_is_the_end) {
     presto_span payload;
-    ck_assert_status(presto_frame_parse(presto_span_of(NULL, 0), 5,
-                                        &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
-                                        &err),
+    ck_assert_status(presto__frame_parse(presto_span_of(NULL, 0), 5,
+                                         &(presto__frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
+                                         &err),
                      PRESTO_END, &err);
 }
 END_TEST
@@ -56,9 +57,9 @@ START_TEST(every_cut_is_truncation_and_nothing_is_read_past_it) {
         uint8_t *copy = presto_check_copy(presto_span_of(buffer.data, cut));
         presto_span payload;
         for (int verify = PRESTO_CHECK_FULL; verify <= PRESTO_CHECK_NONE; verify++) {
-            ck_assert_status(presto_frame_parse(presto_span_of(copy, cut), 77,
-                                                &(presto_frame_rules){MAX, (presto_checks)verify},
-                                                &payload, &err),
+            ck_assert_status(presto__frame_parse(presto_span_of(copy, cut), 77,
+                                                 &(presto__frame_rules){MAX, (presto_checks)verify},
+                                                 &payload, &err),
                              PRESTO_ERR_TRUNCATED, &err);
             ck_assert_uint_eq(err.offset, 77);
         }
@@ -79,10 +80,11 @@ START_TEST(messages_say_one_byte_and_two_bytes) {
         presto_buffer buffer = {0};
         append(&buffer, cases[i].payload);
         presto_span frame = presto_span_of(buffer.data, buffer.bytes), payload;
-        presto_frame_parse(frame, 0, &(presto_frame_rules){0, PRESTO_CHECK_FULL}, &payload, &err);
+        presto__frame_parse(frame, 0, &(presto__frame_rules){0, PRESTO_CHECK_FULL}, &payload, &err);
         ck_assert_str_eq(err.message, cases[i].limit);
         buffer.data[buffer.bytes - 1] ^= 1;
-        presto_frame_parse(frame, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload, &err);
+        presto__frame_parse(frame, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
+                            &err);
         ck_assert_str_eq(err.message, cases[i].crc);
         presto_buffer_done(&buffer);
     }
@@ -96,9 +98,9 @@ START_TEST(every_flipped_bit_is_noticed) {
         uint8_t *copy = presto_check_copy(presto_buffer_span(&buffer));
         copy[bit / 8] ^= (uint8_t)(1U << (bit % 8));
         presto_span payload;
-        ck_assert_status(presto_frame_parse(presto_span_of(copy, buffer.bytes), 3,
-                                            &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
-                                            &err),
+        ck_assert_status(presto__frame_parse(presto_span_of(copy, buffer.bytes), 3,
+                                             &(presto__frame_rules){MAX, PRESTO_CHECK_FULL},
+                                             &payload, &err),
                          PRESTO_ERR_CORRUPT, &err);
         free(copy);
     }
@@ -113,17 +115,17 @@ START_TEST(verify_levels_check_what_they_say) {
     presto_span payload;
     buffer.data[12] ^= 1;
     ck_assert_status(
-        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload, &err),
+        presto__frame_parse(in, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_FULL}, &payload, &err),
         PRESTO_ERR_CORRUPT, &err);
-    ck_assert_ok(
-        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_HEADER}, &payload, &err),
-        &err);
+    ck_assert_ok(presto__frame_parse(in, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_HEADER},
+                                     &payload, &err),
+                 &err);
     buffer.data[8] ^= 1;
-    ck_assert_status(
-        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_HEADER}, &payload, &err),
-        PRESTO_ERR_CORRUPT, &err);
+    ck_assert_status(presto__frame_parse(in, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_HEADER},
+                                         &payload, &err),
+                     PRESTO_ERR_CORRUPT, &err);
     ck_assert_ok(
-        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_NONE}, &payload, &err),
+        presto__frame_parse(in, 0, &(presto__frame_rules){MAX, PRESTO_CHECK_NONE}, &payload, &err),
         &err);
     presto_buffer_done(&buffer);
 }
@@ -135,13 +137,13 @@ START_TEST(the_limit_is_inclusive) {
     presto_span in = presto_buffer_span(&buffer);
     presto_span payload;
     ck_assert_ok(
-        presto_frame_parse(in, 0, &(presto_frame_rules){6, PRESTO_CHECK_FULL}, &payload, &err),
+        presto__frame_parse(in, 0, &(presto__frame_rules){6, PRESTO_CHECK_FULL}, &payload, &err),
         &err);
     ck_assert_ok(
-        presto_frame_parse(in, 0, &(presto_frame_rules){5, PRESTO_CHECK_FULL}, &payload, &err),
+        presto__frame_parse(in, 0, &(presto__frame_rules){5, PRESTO_CHECK_FULL}, &payload, &err),
         &err);
     ck_assert_status(
-        presto_frame_parse(in, 0, &(presto_frame_rules){4, PRESTO_CHECK_FULL}, &payload, &err),
+        presto__frame_parse(in, 0, &(presto__frame_rules){4, PRESTO_CHECK_FULL}, &payload, &err),
         PRESTO_ERR_LIMIT, &err);
     presto_buffer_done(&buffer);
 }
@@ -151,10 +153,10 @@ START_TEST(lengths_near_the_top_do_not_wrap) {
     uint8_t bytes[40] = {0};
     presto_span payload;
     for (uint64_t below = 0; below < 40; below++) {
-        presto_frame_write_header(UINT64_MAX - below, bytes);
-        ck_assert_status(presto_frame_parse(presto_span_of(bytes, sizeof bytes), 0,
-                                            &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL},
-                                            &payload, &err),
+        presto__frame_write_header(UINT64_MAX - below, bytes);
+        ck_assert_status(presto__frame_parse(presto_span_of(bytes, sizeof bytes), 0,
+                                             &(presto__frame_rules){UINT64_MAX, PRESTO_CHECK_FULL},
+                                             &payload, &err),
                          PRESTO_ERR_TRUNCATED, &err);
     }
 }

@@ -3,6 +3,7 @@
  * Files that other programs wrote (tests/golden/README.md) are verified and read. In damaged ones,
  * the damage is found at the byte that the manifest names, and repaired as far as it says.
  */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <jansson.h>
@@ -144,7 +145,7 @@ static void read_good(const json_t *entry) {
     presto_block block = {0};
     golden_path(entry, path, sizeof path);
     ck_assert_ok(presto_shard_open(path, NULL, &shard, &err), &err);
-    ck_assert_str_eq(presto_file_compression_name(presto_shard_compression(shard)),
+    ck_assert_str_eq(presto_file_compression_name(presto__shard_compression(shard)),
                      text(entry, "file_compression"));
     ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
     size_t count = json_array_size(records);

@@ -3,6 +3,7 @@
  * An index file is a hint: whatever is wrong with it, and whenever that happens, the records read
  * are those of the data, and a warning says that the index is not used.
  */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <fcntl.h>
@@ -236,7 +237,7 @@ START_TEST(an_index_may_get_shorter_change_or_go_while_it_is_in_use) {
             ck_assert_int_eq(unlink(file.index), 0);
         else
             put_index(&file, presto_span_of_text("another program's"));
-        presto_shard_will_read(shard, MANY / 2, 100);
+        presto__shard_will_read(shard, MANY / 2, 100);
         check_range(&file, shard, 20, 10, &block);
         check_range(&file, shard, 8180, 30, &block);
         check_all(&file, shard);
@@ -472,7 +473,7 @@ static void write_records(made_file *file, const size_t *numbers) {
     for (size_t i = 0; i < file->count; i++) {
         size_t bytes = fill(payload, numbers[i]);
         file->offsets[i + 1] = file->offsets[i] + bytes + PRESTO_FRAME_OVERHEAD_BYTES;
-        ck_assert_ok(presto_frame_append(&out, presto_span_of(payload, bytes), &err), &err);
+        ck_assert_ok(presto__frame_append(&out, presto_span_of(payload, bytes), &err), &err);
     }
     presto_check_write_file(file->path, presto_buffer_span(&out));
     presto_buffer_done(&out);

@@ -12,6 +12,7 @@
 #include <presto/example.h>
 #include <presto/inspect.h>
 
+#include "../../../records/records_internal.h"
 #include "inspect/inspect_internal.h"
 #include "inspect_check.h"
 
@@ -221,7 +222,7 @@ START_TEST(contents_are_named_by_their_signature) {
     };
     for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
         uint8_t *copy = presto_check_copy(presto_span_of(contents[i].bytes, contents[i].count));
-        const char *name = presto_content_name(presto_span_of(copy, contents[i].count));
+        const char *name = presto__content_name(presto_span_of(copy, contents[i].count));
         if (contents[i].name == NULL)
             ck_assert_ptr_null(name);
         else
@@ -269,8 +270,8 @@ static void write_large(const char *path) {
     uint8_t *zeros = calloc(1, LARGE_BYTES);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ck_assert_int_ge(fd, 0);
-    presto_frame_write_header(LARGE_BYTES, header);
-    presto_frame_write_footer(presto_span_of(zeros, LARGE_BYTES), footer);
+    presto__frame_write_header(LARGE_BYTES, header);
+    presto__frame_write_footer(presto_span_of(zeros, LARGE_BYTES), footer);
     free(zeros);
     for (int i = 0; i < LARGE_RECORDS; i++) {
         ck_assert_int_eq(write(fd, header, sizeof header), (ssize_t)sizeof header);

@@ -11,6 +11,7 @@
 #include <presto/inspect.h>
 #include <presto/rng.h>
 
+#include "../../../records/records_internal.h"
 #include "inspect_check.h"
 
 /* ---- damage ---- */
@@ -241,7 +242,7 @@ START_TEST(a_large_damaged_file_is_searched_in_windows) {
             payload.data[k] = (uint8_t)(presto_rng_next(&rng) & (i % 2 == 0 ? 0xff : 1));
         payload.bytes = bytes;
         file.starts[i] = file.bytes.bytes;
-        ck_assert_ok(presto_frame_append(&file.bytes, presto_buffer_span(&payload), &err), &err);
+        ck_assert_ok(presto__frame_append(&file.bytes, presto_buffer_span(&payload), &err), &err);
     }
     for (size_t i = 8; i <= RECORDS; i++)
         file.starts[i] = file.bytes.bytes;
@@ -263,7 +264,7 @@ END_TEST
 
 static uint64_t offset_of(presto_shard *shard, uint64_t record) {
     const uint64_t *offset;
-    ck_assert_ok(presto_shard_offsets(shard, record, 0, &offset, &err), &err);
+    ck_assert_ok(presto__shard_offsets(shard, record, 0, &offset, &err), &err);
     return *offset;
 }
 
@@ -305,7 +306,7 @@ START_TEST(a_record_across_two_windows_is_found) {
         ck_assert_ok(presto_buffer_reserve(&bytes, gap, &err), &err);
         memset(bytes.data, 0xff, gap); /* no length */
         bytes.bytes = gap;
-        ck_assert_ok(presto_frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
+        ck_assert_ok(presto__frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
         check_one_behind(dir, &bytes, gap, &options);
         presto_buffer_done(&bytes);
     }
@@ -332,8 +333,8 @@ START_TEST(records_behind_zeros_are_found) {
         ck_assert_ok(presto_buffer_reserve(&bytes, zeros + 40, &err), &err);
         memset(bytes.data + bytes.bytes, 0, zeros);
         bytes.bytes += zeros;
-        ck_assert_ok(presto_frame_append(&bytes, first, &err), &err);
-        ck_assert_ok(presto_frame_append(&bytes, presto_span_of("\0\0\0", 3), &err), &err);
+        ck_assert_ok(presto__frame_append(&bytes, first, &err), &err);
+        ck_assert_ok(presto__frame_append(&bytes, presto_span_of("\0\0\0", 3), &err), &err);
         presto_check_write_file(path, presto_buffer_span(&bytes));
         presto_buffer_done(&bytes);
         presto_repair_result repaired;
@@ -358,10 +359,10 @@ START_TEST(lengths_near_the_top_cost_no_record) {
     for (uint64_t i = 0; i < 80; i++) {
         uint8_t junk[3 + PRESTO_FRAME_HEADER_BYTES] = {0};
         size_t before = i % 2 * 3, lost_bytes = before + PRESTO_FRAME_HEADER_BYTES;
-        presto_frame_write_header(UINT64_MAX - i / 2, junk + before);
+        presto__frame_write_header(UINT64_MAX - i / 2, junk + before);
         presto_buffer bytes = {0};
         ck_assert_ok(presto_buffer_append(&bytes, presto_span_of(junk, lost_bytes), &err), &err);
-        ck_assert_ok(presto_frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
+        ck_assert_ok(presto__frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
         check_one_behind(dir, &bytes, lost_bytes, &options);
         presto_buffer_done(&bytes);
     }
@@ -377,7 +378,7 @@ END_TEST
 static void append_claims(presto_buffer *out, size_t bytes, presto_span between) {
     uint8_t header[PRESTO_FRAME_HEADER_BYTES];
     while (out->bytes + PRESTO_FRAME_OVERHEAD_BYTES + between.bytes < bytes) {
-        presto_frame_write_header(bytes - out->bytes - PRESTO_FRAME_OVERHEAD_BYTES, header);
+        presto__frame_write_header(bytes - out->bytes - PRESTO_FRAME_OVERHEAD_BYTES, header);
         ck_assert_ok(presto_buffer_append(out, presto_span_of(header, sizeof header), &err), &err);
         ck_assert_ok(presto_buffer_append(out, between, &err), &err);
     }
@@ -417,7 +418,7 @@ END_TEST
 START_TEST(claims_between_whole_records_take_no_time_and_cost_no_record) {
     made_file file = make_file();
     presto_buffer bytes = {0}, small = {0};
-    ck_assert_ok(presto_frame_append(&small, presto_span_of_text("whole"), &err), &err);
+    ck_assert_ok(presto__frame_append(&small, presto_span_of_text("whole"), &err), &err);
     append_claims(&bytes, (size_t)14 << 20, presto_buffer_span(&small));
     size_t records = bytes.bytes / (PRESTO_FRAME_HEADER_BYTES + small.bytes);
     check_found(&file, presto_buffer_span(&bytes), records, "claims", 1);

@@ -9,6 +9,7 @@
 
 #include <presto/shard.h>
 
+#include "../../../records/records_internal.h"
 #include "shard/shard_internal.h"
 
 #include "shard_check.h"
@@ -38,7 +39,7 @@ START_TEST(whole_file_gzip_and_zlib_are_written_and_read) {
         options.compression = (presto_file_compression)kind;
         made_file file = make_file("data.tfrecord.z", 300, 30000, &options);
         presto_shard *shard = open_shard(file.path, false, false);
-        ck_assert_int_eq(presto_shard_compression(shard), kind);
+        ck_assert_int_eq(presto__shard_compression(shard), kind);
         presto_shard_free(shard);
         check_all(&file, false, false);
         check_all(&file, true, true);

@@ -12,6 +12,7 @@
 #include <presto/rng.h>
 #include <presto/shard.h>
 
+#include "../../../records/records_internal.h"
 #include "shard/shard_internal.h"
 
 #include "shard_check.h"
@@ -44,11 +45,11 @@ START_TEST(framed_records_are_appended_as_they_are) {
     snprintf(copy.path, sizeof copy.path, "%s/copy.tfrecord", file.dir);
     presto_shard_writer *writer;
     ck_assert_ok(presto_shard_writer_open(copy.path, NULL, &writer, &err), &err);
-    ck_assert_status(
-        presto_shard_writer_append_frames(writer, presto_span_of(content, bytes), frames, 99, &err),
-        PRESTO_ERR_ARGUMENT, &err);
-    ck_assert_ok(presto_shard_writer_append_frames(writer, presto_span_of(content, bytes), frames,
-                                                   100, &err),
+    ck_assert_status(presto__shard_writer_append_frames(writer, presto_span_of(content, bytes),
+                                                        frames, 99, &err),
+                     PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_ok(presto__shard_writer_append_frames(writer, presto_span_of(content, bytes), frames,
+                                                    100, &err),
                  &err);
     ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
     presto_shard_writer_free(writer);
@@ -110,11 +111,11 @@ static void write_singly_and_in_groups(presto_shard_writer *writer, const made_f
         }
         frames.bytes = 0;
         for (; count < group && i < file->count; count++, i++) {
-            ck_assert_ok(presto_frame_append(&frames, payload(file, i), &err), &err);
+            ck_assert_ok(presto__frame_append(&frames, payload(file, i), &err), &err);
             sizes[count] = (uint32_t)(file->sizes[i] + PRESTO_FRAME_OVERHEAD_BYTES);
         }
-        ck_assert_ok(presto_shard_writer_append_frames(writer, presto_buffer_span(&frames), sizes,
-                                                       count, &err),
+        ck_assert_ok(presto__shard_writer_append_frames(writer, presto_buffer_span(&frames), sizes,
+                                                        count, &err),
                      &err);
     }
     presto_buffer_done(&frames);
@@ -238,8 +239,9 @@ START_TEST(an_index_is_written_for_a_foreign_file) {
     uint64_t offsets[51];
     for (uint64_t i = 0; i <= 50; i++)
         offsets[i] = offset_of(shard, i);
-    ck_assert_ok(presto_index_write(file.path, offsets, 50, presto_shard_file_bytes(shard), &err),
-                 &err);
+    ck_assert_ok(
+        presto__shard_index_write(file.path, offsets, 50, presto_shard_file_bytes(shard), &err),
+        &err);
     presto_shard_free(shard);
     check_all(&file, false, false);
     drop_file(&file);

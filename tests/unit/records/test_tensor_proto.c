@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TensorProtos: every dtype there and back, typed values as other writers leave them, protobuf-c,
  * damage. */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <presto/example.h>
@@ -42,7 +43,7 @@ START_TEST(every_dtype_and_rank_comes_back) {
                                     .data = data};
             presto_buffer bytes = {0};
             presto_arena arena = {0};
-            ck_assert_ok(presto_tensor_proto_append(&bytes, &tensor, &err), &err);
+            ck_assert_ok(presto__tensor_proto_append(&bytes, &tensor, &err), &err);
             ck_assert(presto_tensor_proto_probe(presto_buffer_span(&bytes)));
             presto_tensor got = parse(&bytes, &arena);
             ck_assert(presto_spec_equal(&got.spec, &tensor.spec));
@@ -77,7 +78,7 @@ START_TEST(empty_tensors_and_strings_come_back) {
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
         presto_buffer bytes = {0};
         presto_arena arena = {0};
-        ck_assert_ok(presto_tensor_proto_append(&bytes, &tensors[i], &err), &err);
+        ck_assert_ok(presto__tensor_proto_append(&bytes, &tensors[i], &err), &err);
         presto_tensor got = parse(&bytes, &arena);
         ck_assert(presto_spec_equal(&got.spec, &tensors[i].spec));
         if (got.spec.dtype == PRESTO_STRING)
@@ -255,7 +256,7 @@ START_TEST(every_cut_and_flip_stays_inside) {
     presto_tensor tensor = {.spec = {PRESTO_UINT16, 3, {2, 2, 3}}, .data = data};
     presto_buffer bytes = {0};
     presto_arena arena = {0};
-    ck_assert_ok(presto_tensor_proto_append(&bytes, &tensor, &err), &err);
+    ck_assert_ok(presto__tensor_proto_append(&bytes, &tensor, &err), &err);
     for (size_t cut = 0; cut < bytes.bytes; cut++) {
         uint8_t *copy = presto_check_copy(presto_span_of(bytes.data, cut));
         presto_tensor got;

@@ -2,6 +2,7 @@
 /* The built-in pipelines: representations of the paper, options of their sources, explaining. */
 #include <presto/pipeline.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "pipeline/pipeline_internal.h"
 #include "presto_check.h"
 
@@ -21,7 +22,7 @@ START_TEST(built_in_pipelines_have_the_papers_representations) {
             ck_assert_str_eq(presto_pipeline_representation_name(p, r), want[r]);
             ck_assert_uint_eq(presto_pipeline_representation_find(p, want[r]), r);
             ck_assert_uint_eq(presto_pipeline_representation_steps(p, r), r);
-            ck_assert(presto_pipeline_representation_storable(p, r));
+            ck_assert(presto__pipeline_representation_storable(p, r));
         }
         ck_assert_uint_eq(presto_pipeline_representation_find(p, "x"), SIZE_MAX);
         ck_assert_ptr_null(presto_pipeline_representation_name(p, 5));
@@ -45,8 +46,8 @@ START_TEST(grey_variants_of_cv_make_grey_early_and_late) {
         presto_plan_options_defaults(&options);
         options.last_step = places[i];
         ck_assert_ok(presto_plan_new(p, &options, &plan, &err), &err);
-        ck_assert_int_eq(presto_plan_output(plan)->dtype, dtypes[i]);
-        ck_assert_int_eq(presto_plan_output(plan)->dims[2], 1);
+        ck_assert_int_eq(presto__plan_output(plan)->dtype, dtypes[i]);
+        ck_assert_int_eq(presto__plan_output(plan)->dims[2], 1);
         presto_plan_free(plan);
         presto_pipeline_free(p);
     }
@@ -79,9 +80,9 @@ START_TEST(nilm_has_the_papers_representations) {
     for (size_t r = 0; r < 3; r++) {
         ck_assert_str_eq(presto_pipeline_representation_name(p, r), want[r]);
         ck_assert_uint_eq(presto_pipeline_representation_steps(p, r), steps[r]);
-        ck_assert(presto_pipeline_representation_storable(p, r));
+        ck_assert(presto__pipeline_representation_storable(p, r));
     }
-    presto_spec_format(presto_pipeline_source_output(p), text, sizeof text);
+    presto_spec_format(presto__pipeline_source_output(p), text, sizeof text);
     ck_assert_str_eq(text, "float64[2,64000]");
     presto_pipeline_free(p);
 }
@@ -98,7 +99,7 @@ START_TEST(mp3_and_flac_have_the_papers_representations) {
         ck_assert_uint_eq(presto_pipeline_representation_count(p), 4);
         for (size_t r = 0; r < 4; r++) {
             ck_assert_str_eq(presto_pipeline_representation_name(p, r), want[r]);
-            ck_assert(presto_pipeline_representation_storable(p, r));
+            ck_assert(presto__pipeline_representation_storable(p, r));
         }
         presto_pipeline_free(p);
     }
@@ -109,12 +110,12 @@ START_TEST(source_options_of_cv_are_its_own) {
     presto_pipeline *p;
     presto_error err;
     ck_assert_ok(presto_pipeline_load("cv", NULL, &p, &err), &err);
-    const presto_option *match = presto_pipeline_source_option(p, "match");
+    const presto_option *match = presto__pipeline_source_option(p, "match");
     ck_assert_uint_eq(match->text_count, 3);
     ck_assert_str_eq(match->texts[2], "*.png");
-    ck_assert_str_eq(presto_pipeline_source_option(p, "label")->text, "parent-folder");
-    ck_assert_str_eq(presto_pipeline_source_option(p, "feature")->text, "image");
-    ck_assert_ptr_null(presto_pipeline_source_option(p, "nothing"));
+    ck_assert_str_eq(presto__pipeline_source_option(p, "label")->text, "parent-folder");
+    ck_assert_str_eq(presto__pipeline_source_option(p, "feature")->text, "image");
+    ck_assert_ptr_null(presto__pipeline_source_option(p, "nothing"));
     presto_pipeline_free(p);
 }
 END_TEST

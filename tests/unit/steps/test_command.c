@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "own/own_internal.h"
 #include "steps_check.h"
 
@@ -224,7 +225,7 @@ START_TEST(a_cancelled_worker_returns_although_its_process_hangs) {
     presto_tensor value;
     rig_options options = {0};
     must_open(&r, "run: [sleep, \"1000\"], output: string, timeout: 1h");
-    presto_plan_worker_cancel(r.worker);
+    presto__plan_worker_cancel(r.worker);
     ck_assert_status(rig_run_bytes(&r, &options, presto_span_of_text("x"), &value, &err),
                      PRESTO_ERR_STOPPED, &err);
     rig_close(&r);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 #include "text/table_internal.h"
 
@@ -77,7 +78,7 @@ static void check_rows(const char *options, const char *path) {
     presto_error err;
     presto_tensor out;
     ck_assert_ok(open_table(&r, options, path, &err), &err);
-    ck_assert_int_eq(presto_plan_output(r.plan)->dims[1], 3);
+    ck_assert_int_eq(presto__plan_output(r.plan)->dims[1], 3);
     for (int again = 0; again < 2; again++) {
         ck_assert_ok(run_ids(&r, ids, 4, &out, &err), &err);
         ck_assert_int_eq(out.spec.dtype, PRESTO_FLOAT32);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* extract-text: pages of many shapes and encodings, options, and pages that are hostile. */
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 #define GOLDEN(name) PRESTO_GOLDEN_DIR "/html/" name
@@ -401,7 +402,7 @@ int main(void) {
         pages_with_too_many_elements_are_refused,
         cut_pages_are_read_to_their_end,
     };
-    if (presto_step_find("extract-text")->unsupported != NULL)
+    if (presto__step_find("extract-text")->unsupported != NULL)
         return 0;
     return presto_check_main("extract-text", tests, sizeof tests / sizeof tests[0], 300);
 }

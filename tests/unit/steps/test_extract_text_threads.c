@@ -2,6 +2,7 @@
 /* extract-text in several threads: each opens and closes converters of its own all the time. */
 #include <pthread.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 enum { THREADS = 4, ROUNDS = 50 };
@@ -61,7 +62,7 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {threads_change_encodings_at_the_same_time};
-    if (presto_step_find("extract-text")->unsupported != NULL)
+    if (presto__step_find("extract-text")->unsupported != NULL)
         return 0;
     return presto_check_main("extract-text-threads", tests, 1, 60);
 }

@@ -3,6 +3,7 @@
  * are wrong. */
 #include <math.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "comma_check.h"
 #include "steps_check.h"
 
@@ -231,7 +232,7 @@ START_TEST(a_pipeline_with_a_filter_survives_being_recorded) {
     const char *json = presto_pipeline_json(first);
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "t", NULL, &second, &err), &err);
     ck_assert_str_eq(presto_pipeline_json(second), json);
-    ck_assert_ok(presto_pipeline_same(second, json, &same, &err), &err);
+    ck_assert_ok(presto__pipeline_same(second, json, &same, &err), &err);
     ck_assert(same);
     presto_pipeline_free(first);
     presto_pipeline_free(second);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 #define IMAGE_DIR PRESTO_GOLDEN_DIR "/images"
@@ -271,7 +272,7 @@ START_TEST(photos_with_masks_are_decoded_in_full) {
                  cases[i].decode, cases[i].resize);
         ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                      &err);
-        ck_assert_int_eq(presto_pipeline_step_option(pipeline, 1, "least-side")->is_set,
+        ck_assert_int_eq(presto__pipeline_step_option(pipeline, 1, "least-side")->is_set,
                          !cases[i].is_full);
         presto_pipeline_free(pipeline);
     }

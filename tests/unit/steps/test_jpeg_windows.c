@@ -6,6 +6,7 @@
  */
 #include <presto/rng.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 #if PRESTO_HAVE_JPEG
@@ -200,7 +201,7 @@ int main(void) {
 }
 #else
 START_TEST(there_is_no_jpeg_in_this_build) {
-    ck_assert_ptr_nonnull(presto_step_find("decode-image"));
+    ck_assert_ptr_nonnull(presto__step_find("decode-image"));
 }
 END_TEST
 

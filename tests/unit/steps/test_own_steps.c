@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "own_steps.h"
 
 /* ---- running them ---- */
@@ -62,7 +63,7 @@ START_TEST(outputs_of_unknown_length_keep_their_memory) {
     ck_assert_int_eq(memcmp(out->data, (int32_t[]){1, 2, 3}, 12), 0);
     ck_assert_int_eq(w.sample.features[1].encoding, PRESTO_ENCODE_TENSOR);
     const void *memory = out->data;
-    ck_assert_uint_gt(presto_plan_worker_memory(r.worker), 0);
+    ck_assert_uint_gt(presto__plan_worker_memory(r.worker), 0);
     make_words(&w, "four", "");
     ck_assert_ok(run_words(&r, &w, &err), &err);
     ck_assert_ptr_eq(w.sample.features[1].tensor.data, memory);
@@ -114,7 +115,7 @@ START_TEST(a_step_may_drop_a_sample_and_set_other_features) {
     presto_step_stats stats = presto_plan_worker_stats(r.worker, 0);
     ck_assert_uint_eq(stats.samples, 2);
     ck_assert_uint_eq(stats.dropped, 1);
-    ck_assert_uint_eq(presto_plan_flags(r.plan), PRESTO_STEP_DROPS | PRESTO_STEP_SETS_FEATURES);
+    ck_assert_uint_eq(presto__plan_flags(r.plan), PRESTO_STEP_DROPS | PRESTO_STEP_SETS_FEATURES);
     rig_close(&r);
 }
 END_TEST
@@ -183,7 +184,7 @@ END_TEST
 static void *cancel_when_waiting(void *user) {
     while (!waiting)
         sched_yield();
-    presto_plan_worker_cancel(user);
+    presto__plan_worker_cancel(user);
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "pipeline/pipeline_internal.h"
 #include "presto_check.h"
 
@@ -49,14 +50,14 @@ START_TEST(a_source_of_values_names_what_it_yields_and_needs_no_step) {
                                        &again, &err),
                  &err);
     ck_assert_str_eq(presto_pipeline_json(p), presto_pipeline_json(again));
-    ck_assert_ok(presto_pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
+    ck_assert_ok(presto__pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
                  &err);
     ck_assert(same);
     presto_pipeline_free(again);
     ck_assert_ok(parse("name: p\nsource: {type: hdf5, yields: windows, samples: 11}\nsteps: []\n",
                        &again, &err),
                  &err);
-    ck_assert_ok(presto_pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
+    ck_assert_ok(presto__pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
                  &err);
     ck_assert(!same); /* stored windows have the length that they have */
     presto_pipeline_free(again);
@@ -84,10 +85,10 @@ START_TEST(defaults_stand_where_nothing_is_given) {
     presto_error err;
     ck_assert_ok(parse("name: p\nsource: {type: files}\nsteps: [{step: read-file}]", &p, &err),
                  &err);
-    const presto_option *match = presto_pipeline_source_option(p, "match");
+    const presto_option *match = presto__pipeline_source_option(p, "match");
     ck_assert_uint_eq(match->text_count, 1);
     ck_assert_str_eq(match->texts[0], "*");
-    ck_assert_str_eq(presto_pipeline_source_option(p, "label")->text, "none");
+    ck_assert_str_eq(presto__pipeline_source_option(p, "label")->text, "none");
     ck_assert_uint_eq(presto_pipeline_representation_count(p), 1);
     presto_pipeline_free(p);
 }
@@ -115,8 +116,8 @@ START_TEST(json_keeps_odd_texts) {
                        "steps: [{step: read-file}]";
     ck_assert_ok(parse(text, &p, &err), &err);
     ck_assert_ok(parse(presto_pipeline_json(p), &q, &err), &err);
-    const presto_option *a = presto_pipeline_source_option(p, "match");
-    const presto_option *b = presto_pipeline_source_option(q, "match");
+    const presto_option *a = presto__pipeline_source_option(p, "match");
+    const presto_option *b = presto__pipeline_source_option(q, "match");
     ck_assert_uint_eq(a->text_count, 9);
     ck_assert_uint_eq(b->text_count, 9);
     for (size_t i = 0; i < 9; i++)
@@ -304,10 +305,10 @@ START_TEST(nothing_after_a_random_step_is_storable) {
                        "  - {step: center-pixels, yields: c}\n",
                        &p, &err),
                  &err);
-    ck_assert(presto_pipeline_representation_storable(p, 0));
-    ck_assert(presto_pipeline_representation_storable(p, 1));
-    ck_assert(!presto_pipeline_representation_storable(p, 2));
-    ck_assert(!presto_pipeline_representation_storable(p, 3));
+    ck_assert(presto__pipeline_representation_storable(p, 0));
+    ck_assert(presto__pipeline_representation_storable(p, 1));
+    ck_assert(!presto__pipeline_representation_storable(p, 2));
+    ck_assert(!presto__pipeline_representation_storable(p, 3));
     ck_assert_uint_eq(presto_pipeline_representation_steps(p, 2), 3);
     presto_pipeline_free(p);
 }
@@ -350,11 +351,11 @@ END_TEST
 
 START_TEST(every_option_table_is_sound) {
     presto_error err;
-    for (size_t i = 0; presto_step_at(i) != NULL; i++) {
-        const presto_step_type *step = presto_step_at(i);
+    for (size_t i = 0; presto__step_at(i) != NULL; i++) {
+        const presto_step_type *step = presto__step_at(i);
         ck_assert_ok(presto__options_check_table(step->options, step->option_count, &err), &err);
         ck_assert_uint_eq(step->abi, PRESTO_STEP_ABI);
-        ck_assert_ptr_eq(presto_step_find(step->name), step);
+        ck_assert_ptr_eq(presto__step_find(step->name), step);
         ck_assert_ptr_nonnull(step->summary);
         ck_assert(step->infer != NULL && step->run != NULL);
         for (size_t j = 0; j < step->option_count; j++)
@@ -362,11 +363,11 @@ START_TEST(every_option_table_is_sound) {
                               strcmp(step->options[j].name, "yields") != 0,
                           "%s", step->name);
     }
-    for (size_t i = 0; presto_source_type_at(i) != NULL; i++) {
-        const presto_source_type *type = presto_source_type_at(i);
+    for (size_t i = 0; presto__source_type_at(i) != NULL; i++) {
+        const presto_source_type *type = presto__source_type_at(i);
         ck_assert_ok(presto__options_check_table(type->options, type->option_count, &err), &err);
     }
-    ck_assert_ptr_null(presto_step_find("comet"));
+    ck_assert_ptr_null(presto__step_find("comet"));
 }
 END_TEST
 
@@ -410,8 +411,8 @@ END_TEST
 START_TEST(the_reference_in_docs_is_up_to_date) {
     presto_buffer help = {0};
     presto_error err;
-    for (size_t i = 0; presto_step_at(i) != NULL; i++)
-        if (presto_step_at(i)->unsupported != NULL)
+    for (size_t i = 0; presto__step_at(i) != NULL; i++)
+        if (presto__step_at(i)->unsupported != NULL)
             return; /* the page describes a build that lacks nothing */
     ck_assert_ok(presto_steps_help(&help, &err), &err);
     const char *path = PRESTO_GOLDEN_DIR "/../../docs/steps.md";

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "../base/clock_internal.h"
 #include "steps_check.h"
 
@@ -33,18 +34,18 @@ START_TEST(a_plan_knows_what_comes_out) {
                           "uint8[?,?,3]", "float32[?,?,3]", "float32[224,224,3]"};
     for (size_t last = 0; last <= 5; last++) {
         ck_assert_ok(plan_of(cv, 0, last, &string_spec, &plan, &err), &err);
-        ck_assert_str_eq(presto_spec_format(presto_plan_output(plan), text, sizeof text),
+        ck_assert_str_eq(presto_spec_format(presto__plan_output(plan), text, sizeof text),
                          want[last]);
         ck_assert_uint_eq(presto_plan_step_count(plan), last);
-        ck_assert(((presto_plan_flags(plan) & PRESTO_STEP_RANDOM) != 0) == (last == 5));
-        ck_assert_ptr_null(presto_plan_step_name(plan, last));
+        ck_assert(((presto__plan_flags(plan) & PRESTO_STEP_RANDOM) != 0) == (last == 5));
+        ck_assert_ptr_null(presto__plan_step_name(plan, last));
         presto_plan_free(plan);
     }
     presto_tensor_spec in = {PRESTO_UINT8, 3, {375, 500, 3}};
     ck_assert_ok(plan_of(cv, 2, 3, &in, &plan, &err), &err);
-    ck_assert_str_eq(presto_spec_format(presto_plan_output(plan), text, sizeof text),
+    ck_assert_str_eq(presto_spec_format(presto__plan_output(plan), text, sizeof text),
                      "uint8[256,341,3]");
-    ck_assert_str_eq(presto_plan_step_name(plan, 0), "resize-image");
+    ck_assert_str_eq(presto__plan_step_name(plan, 0), "resize-image");
     presto_plan_free(plan);
     presto_pipeline_free(cv);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <presto/rng.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 /* ---- resize-image ---- */
@@ -167,7 +168,7 @@ START_TEST(the_shorter_side_is_rounded_like_python) {
         presto_tensor_spec in = {PRESTO_UINT8, 3, {cases[i][0], cases[i][1], 3}};
         snprintf(step, sizeof step, "{step: resize-image, min-side: %jd}", (intmax_t)cases[i][2]);
         ck_assert_ok(rig_open(&r, step, &in, false, &err), &err);
-        const presto_tensor_spec *out = presto_plan_output(r.plan);
+        const presto_tensor_spec *out = presto__plan_output(r.plan);
         ck_assert_int_eq(out->dims[0], cases[i][3]);
         ck_assert_int_eq(out->dims[1], cases[i][4]);
         rig_close(&r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --set, which changes steps and the source; pipelines that are compared; steps that are fused. */
+#include "../../../steps/pipelines_internal.h"
 #include "own_steps.h"
 
 /* ---- --set ---- */
@@ -97,17 +98,17 @@ START_TEST(pipelines_are_compared_as_far_as_they_are_stored) {
     ck_assert_ok(presto_pipeline_load("cv", &with_resize, &earlier, &err), &err);
     const char *json = presto_pipeline_json(cv);
     bool truth = false;
-    ck_assert_ok(presto_pipeline_same(cv, json, &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_same(cv, json, &truth, &err), &err);
     ck_assert(truth);
-    ck_assert_ok(presto_pipeline_same(later, json, &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_same(later, json, &truth, &err), &err);
     ck_assert(!truth);
-    ck_assert_ok(presto_pipeline_continues(later, json, "resized", &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_continues(later, json, "resized", &truth, &err), &err);
     ck_assert(truth);
-    ck_assert_ok(presto_pipeline_continues(earlier, json, "resized", &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_continues(earlier, json, "resized", &truth, &err), &err);
     ck_assert(!truth);
-    ck_assert_ok(presto_pipeline_continues(earlier, json, "decoded", &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_continues(earlier, json, "decoded", &truth, &err), &err);
     ck_assert(truth);
-    ck_assert_ok(presto_pipeline_continues(cv, json, "nowhere", &truth, &err), &err);
+    ck_assert_ok(presto__pipeline_continues(cv, json, "nowhere", &truth, &err), &err);
     ck_assert(!truth);
     presto_pipeline_free(cv);
     presto_pipeline_free(later);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rooms of records/ and the folders above them see of it, beside its public headers: frames,
+ * datasets that are read before they are counted, Examples by their layout. The rooms define it.
+ */
+#ifndef PRESTO_RECORDS_INTERNAL_H
+#define PRESTO_RECORDS_INTERNAL_H
+
+#include <presto/codec.h>
+#include <presto/dataset.h>
+#include <presto/example.h>
+#include <presto/inspect.h>
+
+/* ---- frames ---- */
+
+/** What a frame must keep to. */
+typedef struct presto__frame_rules {
+    uint64_t max_payload_bytes; /* a larger payload is PRESTO_ERR_LIMIT */
+    presto_checks verify;
+} presto__frame_rules;
+
+/**
+ * Parse one frame at the start of `in`.
+ *
+ * Shape:   in starts with a frame; more may follow it.
+ * Units:   all sizes in bytes; offset is where `in` starts in the file (for the error).
+ * Owner:   *payload_out borrows from `in`; the frame's size is payload_out->bytes + 16.
+ * Returns: PRESTO_OK; PRESTO_END if in.bytes == 0; PRESTO_ERR_TRUNCATED (in ends inside the frame),
+ *          PRESTO_ERR_CORRUPT (a CRC differs), PRESTO_ERR_LIMIT (the length
+ *          is larger than the rules allow).
+ * Threads: any; no shared state.
+ * Source:  TensorFlow record_writer.h (layout), RFC 3720 B.4 (CRC-32C).
+ */
+presto_status presto__frame_parse(presto_span in, uint64_t offset, const presto__frame_rules *rules,
+                                  presto_span *payload_out, presto_error *err);
+
+/**
+ * Check a header alone: the payload's length out of the first 12 bytes.
+ * Returns: as presto__frame_parse, without looking at the payload.
+ */
+presto_status presto__frame_parse_header(presto_span in, uint64_t offset,
+                                         const presto__frame_rules *rules,
+                                         uint64_t *payload_bytes_out, presto_error *err);
+
+/** Write the 12 header bytes for a payload of `payload_bytes`. */
+void presto__frame_write_header(uint64_t payload_bytes,
+                                uint8_t header_out[PRESTO_FRAME_HEADER_BYTES]);
+
+/** Write the 4 footer bytes for `payload`. */
+void presto__frame_write_footer(presto_span payload, uint8_t footer_out[PRESTO_FRAME_FOOTER_BYTES]);
+
+/** Append a whole frame around `payload` to `out`. */
+presto_status presto__frame_append(presto_buffer *out, presto_span payload, presto_error *err);
+
+/* ---- codecs ---- */
+
+/**
+ * Fit the spec to the tensors that will be stored: type_bytes from the dtype, and for "+delta"
+ * without a number the distance of neighbours along a row (of the last dimension where that looks
+ * like channels, else of one element).
+ * Returns: PRESTO_ERR_ARGUMENT if "+delta" is asked for and `tensor` (NULL: encoded bytes) holds no
+ *          integers.
+ */
+presto_status presto__codec_spec_fit(presto_codec_spec *spec, const presto_tensor_spec *tensor,
+                                     presto_error *err);
+
+/** Serialized samples, back to back. Borrowed. */
+typedef struct presto__codec_samples {
+    presto_span bytes;
+    const size_t *sample_bytes; /* of each */
+    size_t count;
+} presto__codec_samples;
+
+/**
+ * Train a dictionary for a spec with wants_dictionary. Appended to dictionary_out, at most
+ * max_bytes (0: 112640, the zstd tool's default). The same samples give the same bytes.
+ * Returns: PRESTO_ERR_ARGUMENT (too few or too small samples to learn from; the codec takes none),
+ *          PRESTO_ERR_MEMORY.
+ */
+presto_status presto__codec_train(const presto_codec_spec *spec,
+                                  const presto__codec_samples *samples, size_t max_bytes,
+                                  presto_buffer *dictionary_out, presto_error *err);
+
+/**
+ * Name of the i-th codec of this design, NULL past the last; *built_out (may be NULL): in this
+ * build?
+ */
+const char *presto__codec_name_at(size_t i, bool *built_out);
+
+/* ---- Examples ---- */
+
+/** Append a serialized TensorProto (dtype, shape, tensor_content; string_val for strings). */
+presto_status presto__tensor_proto_append(presto_buffer *out, const presto_tensor *tensor,
+                                          presto_error *err);
+
+/**
+ * What the Examples before looked like: names and order. The records of a dataset are mostly alike,
+ * so that the next one is compared with what is remembered, byte by byte, instead of being parsed.
+ *
+ * Memory:  at most 2 MiB, whatever the Examples hold.
+ * Threads: one at a time.
+ */
+typedef struct presto__example_layout presto__example_layout;
+
+/**
+ * A layout that knows no Example. `specs` as in presto_example_parse; may be NULL.
+ * Owner:   caller (presto__example_layout_free); borrows specs->list until then.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__example_layout_new(const presto_example_specs *specs,
+                                         presto__example_layout **layout_out, presto_error *err);
+
+/** NULL is fine. */
+void presto__example_layout_free(presto__example_layout *layout);
+
+/**
+ * presto_example_parse with the layout's specs: the same sample, the same errors, faster if the
+ * Example is like those before. An Example that is not is remembered.
+ */
+presto_status presto__example_layout_parse(presto__example_layout *layout, presto_span in,
+                                           presto_arena *arena, presto_sample *sample_out,
+                                           presto_error *err);
+
+/** A feature of an Example, not decoded. */
+typedef struct presto__example_value {
+    uint32_t feature;         /* number of the name in the layout */
+    uint32_t string_count;    /* of PRESTO_ENCODE_BYTES */
+    presto_encoding encoding; /* TENSOR: by its spec; NONE: no kind is set */
+    bool is_vector;           /* by its spec: a single value has rank 1, not 0 */
+    uint32_t name_bytes;      /* see presto__example_value_name */
+    uint32_t name_before;     /* how many bytes before `bytes` the name is */
+    presto_span
+        bytes; /* FLOAT: the numbers. INT64: varints, see presto__example_value_int64s. TENSOR:
+                        * the TensorProto. BYTES: the string if string_count is 1, else the
+                        * BytesList */
+} presto__example_value;
+
+/** The features of an Example in its order, without those that only_these leaves out. */
+typedef struct presto__example_values {
+    const presto__example_value *list; /* the layout's, until its next call */
+    size_t count;
+    size_t feature_count; /* names in the layout; feature is below */
+    uint64_t generation;  /* changes when names are numbered anew; not 0 */
+    uint64_t order;       /* not 0: all lists of this order have the same features, encodings and
+                           * string counts at the same places */
+} presto__example_values;
+
+/** The name of the feature, in the Example. */
+static inline presto_span presto__example_value_name(const presto__example_value *value) {
+    return presto_span_of(value->bytes.data - value->name_before, value->name_bytes);
+}
+
+/**
+ * Find the values of an Example without decoding them.
+ * Owner:   bytes borrow from `in`.
+ * Returns: false if the Example is not like those that the layout knows, or not of the usual form
+ *          (map entries with key before value, one list per feature, numbers packed in one run,
+ *          each name once). It may still be good: use presto__example_layout_parse.
+ */
+bool presto__example_layout_match(presto__example_layout *layout, presto_span in,
+                                  presto__example_values *values_out);
+
+/** How many numbers or strings the value has, if its numbers are well-formed. */
+size_t presto__example_value_count(const presto__example_value *value);
+
+/**
+ * Decode an INT64 value of presto__example_layout_match into `count` numbers. False: there are not
+ * exactly as many, or they are malformed; numbers_out may be overwritten.
+ */
+bool presto__example_value_int64s(const presto__example_value *value, size_t count,
+                                  int64_t *numbers_out);
+
+/**
+ * The next string of a BYTES value with any number of strings. *at_io is 0 at first. False: there
+ * are no more.
+ */
+bool presto__example_value_next(const presto__example_value *value, size_t *at_io,
+                                presto_span *string_out);
+
+/* ---- one shard ---- */
+
+presto_file_compression presto__shard_compression(const presto_shard *shard);
+
+/** Damaged ranges that take a record's place; 0 unless indexing was tolerant. */
+uint64_t presto__shard_lost_ranges(const presto_shard *shard);
+
+/**
+ * Offsets of the frames of records [first, first + count) and, as one more value, where the last of
+ * them ends, in bytes of the (decompressed) file. first + count <= presto_shard_records.
+ * Owner:   borrowed, valid as long as the shard.
+ * Threads: any.
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT; where an index does not hold and has to be replaced,
+ *          also what presto_shard_index returns.
+ */
+presto_status presto__shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
+                                    const uint64_t **offsets_out, presto_error *err);
+
+/** What a step of a walk (presto__dataset_walk_step) may take. */
+typedef struct presto__walk_limits {
+    size_t records;             /* at most, >= 1 */
+    size_t bytes;               /* about so many; a larger record is taken alone */
+    const presto_arena *grower; /* asked before a block grows (presto_arena_may_grow); NULL: none */
+} presto__walk_limits;
+
+/**
+ * Records that stand next to each other in a shard, as a step of a walk found them. Zero-initialise
+ * it and use it for step after step; presto__stretch_done frees.
+ */
+typedef struct presto__stretch {
+    size_t shard;   /* in the dataset */
+    uint64_t first; /* number of its first record in the shard */
+    size_t count;
+    bool is_read;       /* their bytes are in the block; false: the shard has an index, and
+                           presto_shard_fetch reads them */
+    bool is_last;       /* after `fault`, nothing can be read */
+    presto_error fault; /* status < 0: its one record is none, for this reason */
+    /* private to records/ */
+    presto_buffer offsets_;
+} presto__stretch;
+
+void presto__stretch_done(presto__stretch *stretch);
+
+/**
+ * Ask the system to read records [first, first + count) into the page cache, without waiting: where
+ * the next reads are known but do not follow each other. A hint: nothing can fail. Does nothing to
+ * compressed files, nor to records that are not known.
+ * Threads: any number at once.
+ */
+void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
+
+/**
+ * Append `count` records that are framed already, back to back in `frames`; frame_bytes[i] is the
+ * size of the i-th whole frame. The CRCs are not checked again.
+ */
+presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
+                                                 const uint32_t *frame_bytes, size_t count,
+                                                 presto_error *err);
+
+/**
+ * Write <data_path>.index: offsets of `count` records (count + 1 values, the last is the end).
+ * Bytes: docs/format.md. Atomic (temporary name, rename).
+ */
+presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
+                                        uint64_t count, uint64_t data_bytes, presto_error *err);
+
+/* ---- datasets ---- */
+
+/** Which checks it is read with. */
+presto_checks presto__dataset_checks(const presto_dataset *dataset);
+
+/** Are its shards read past damage (presto_shard_options.tolerate)? */
+bool presto__dataset_tolerates(const presto_dataset *dataset);
+
+/** Close the files that no thread reads from. They are opened again when one does. Any thread. */
+void presto__dataset_close_idle(presto_dataset *dataset);
+
+/** Number of the first record of shard i (i == shard_count: the total); PRESTO_COUNT_UNKNOWN as
+ * long as the shards before it are not counted. */
+uint64_t presto__dataset_shard_first(const presto_dataset *dataset, size_t i);
+
+/** Stored bytes per record on average over the dataset, at least 1; a guess from the first records
+ * as long as they are not counted. */
+uint64_t presto__dataset_mean_bytes(const presto_dataset *dataset);
+
+/**
+ * Count all records now, by the headers of what is not counted yet.
+ * Returns: as presto_dataset_open.
+ * Threads: any.
+ */
+presto_status presto__dataset_count(presto_dataset *dataset, presto_error *err);
+
+/**
+ * Begin to walk at record `number`: all records before it are passed over. One walk at a time.
+ * Returns: PRESTO_OK: the next step of the walk gives `number`; presto__dataset_end_walk ends it.
+ *          PRESTO_END: there is nothing to walk, all records are counted (also because somebody
+ *          else walks, or has walked farther). What presto__dataset_count fails with.
+ */
+presto_status presto__dataset_begin_walk(presto_dataset *dataset, uint64_t number,
+                                         presto_error *err);
+
+/** Others may walk. What was found is kept. */
+void presto__dataset_end_walk(presto_dataset *dataset);
+
+/**
+ * A walk that does not read: find records until `number` of them are known, or all there are. Those
+ * before the last one may then be read by number, in any order, from presto__dataset_shard_with.
+ * *known_out: how many are known, also on failure. Not after presto__dataset_walk_step.
+ * Returns: PRESTO_OK; what presto__dataset_count fails with: nothing can be found after that.
+ * Threads: any, one after the other.
+ */
+presto_status presto__dataset_pass(presto_dataset *dataset, uint64_t number, uint64_t *known_out,
+                                   presto_error *err);
+
+/** As presto_dataset_shard_at, for reading up to `record` in it. As long as that is known, the
+ * others are not counted for it. */
+presto_status presto__dataset_shard_with(presto_dataset *dataset, size_t i, uint64_t record,
+                                         presto_shard **shard_out, presto_error *err);
+
+/**
+ * A step of the walk: the next records are found, and read into `block` unless their shard has an
+ * index. Their payloads are not checked. A damaged range is a stretch of one record with a fault,
+ * as presto_shard_index says for `tolerate`; without it, the first fault is the last stretch.
+ * Returns: PRESTO_OK; PRESTO_END: there are no more, and all are counted; PRESTO_ERR_MEMORY,
+ *          PRESTO_ERR_IO, PRESTO_ERR_NOT_FOUND, PRESTO_ERR_CORRUPT (a file was replaced).
+ * Threads: any, one after the other.
+ */
+presto_status presto__dataset_walk_step(presto_dataset *dataset, const presto__walk_limits *limits,
+                                        presto_block *block, presto__stretch *stretch,
+                                        presto_error *err);
+
+/**
+ * Check the records of a stretch that is read and has no fault: block->records then has them, as
+ * after presto_shard_fetch.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
+ * Threads: any.
+ */
+presto_status presto__dataset_check_stretch(presto_dataset *dataset, const presto__stretch *stretch,
+                                            presto_block *block, presto_error *err);
+
+/** Why record i of a checked stretch is damaged. Returns its status. */
+presto_status presto__dataset_describe_stretch(presto_dataset *dataset,
+                                               const presto__stretch *stretch, size_t i,
+                                               presto_block *block, presto_error *err);
+
+/* ---- files of other kinds ---- */
+
+/**
+ * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table
+ * is in base/content.c), or NULL.
+ */
+const char *presto__content_name(presto_span bytes);
+
+#endif
