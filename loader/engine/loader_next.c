@@ -55,9 +55,22 @@ static struct timespec after(uint64_t ns) {
                              .tv_nsec = (long)(until % 1000000000)};
 }
 
+/* What the workers have done. Without the lock: the kernel is asked for each of them, and they do
+ * not wait for that. */
+static presto__tuner_seen see_workers(const presto_loader *loader, uint64_t now_ns) {
+    presto__tuner_seen seen = {.now_ns = now_ns};
+    for (size_t i = 0; i < loader->worker_count; i++) {
+        const presto__worker *worker = &loader->workers[i];
+        seen.samples += atomic_load_explicit(&worker->done_samples, memory_order_relaxed);
+        seen.runnable_ns += presto__thread_runnable_ns(worker->thread, worker->thread_id);
+    }
+    return seen;
+}
+
 /*
- * Let the tuner look at what the workers have done. If it wants more of them, they are made here,
- * which takes a moment without the lock. If the machine has no room for one, there are no more.
+ * Let the tuner look at what the workers have done. If it wants more of them, they are made here.
+ * Both take a moment without the lock, which the caller holds. If the machine has no room for
+ * another worker, there are no more.
  */
 static void tune_locked(presto_loader *loader) {
     presto__tuner *tuner = &loader->tuner;
@@ -65,18 +78,14 @@ static void tune_locked(presto_loader *loader) {
     uint64_t now = presto__clock_ns();
     if (!presto__tuner_is_due(tuner, now))
         return;
-    presto__tuner_seen seen = {.now_ns = now,
-                               .room_ns = loader->worker_wait_ns,
-                               .is_full = pool->workers_waiting > 0 || loader->walks};
-    size_t there = loader->worker_count;
-    for (size_t i = 0; i < there; i++) {
-        const presto__worker *worker = &loader->workers[i];
-        seen.samples += atomic_load_explicit(&worker->done_samples, memory_order_relaxed);
-        seen.runnable_ns += presto__thread_runnable_ns(worker->thread, worker->thread_id);
-    }
+    pthread_mutex_unlock(&pool->lock);
+    presto__tuner_seen seen = see_workers(loader, now);
+    pthread_mutex_lock(&pool->lock);
+    seen.room_ns = loader->worker_wait_ns;
+    seen.is_full = pool->workers_waiting > 0 || loader->walks;
     if (!presto__tuner_look(tuner, &seen))
         return;
-    if (tuner->active > there) {
+    if (tuner->active > loader->worker_count) {
         presto_error error;
         pthread_mutex_unlock(&pool->lock);
         (void)presto__loader_start_workers(loader, tuner->active, &error);
