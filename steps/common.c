@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+const presto_tensor_spec presto__text_spec = {PRESTO_STRING, 0, {0}};
+
+presto_status presto__infer_text(const void *state, const presto_tensor_spec *in,
+                                 presto_tensor_spec *out_out, presto_error *err) {
+    (void)state;
+    PRESTO_TRY(presto__spec_expect(in, &presto__text_spec, err));
+    *out_out = presto__text_spec;
+    return PRESTO_OK;
+}
+
 bool presto__spec_could_fit(const presto_tensor_spec *in, const presto_tensor_spec *want) {
     if (in->dtype != PRESTO_DTYPE_UNKNOWN && want->dtype != PRESTO_DTYPE_UNKNOWN &&
         in->dtype != want->dtype)

@@ -55,6 +55,12 @@ static inline presto_tensor_spec presto__spec_unknown(void) {
 /** Could a value of spec `in`, which may have unknown parts, be one that `want` allows? */
 bool presto__spec_could_fit(const presto_tensor_spec *in, const presto_tensor_spec *want);
 
+/** One text, or the bytes of a file. */
+extern const presto_tensor_spec presto__text_spec;
+/** infer() of steps that turn a text into a text. */
+presto_status presto__infer_text(const void *state, const presto_tensor_spec *in,
+                                 presto_tensor_spec *out_out, presto_error *err);
+
 /** PRESTO_OK if `in` could fit `want`; else PRESTO_ERR_TYPE "needs WANT, gets IN". */
 presto_status presto__spec_expect(const presto_tensor_spec *in, const presto_tensor_spec *want,
                                   presto_error *err);

@@ -82,9 +82,8 @@ static presto_status create(const presto_option *values, void **state_out, prest
 
 static presto_status infer(const void *state, const presto_tensor_spec *in,
                            presto_tensor_spec *out_out, presto_error *err) {
-    static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
     (void)state;
-    PRESTO_TRY(presto__spec_expect(in, &string_spec, err));
+    PRESTO_TRY(presto__spec_expect(in, &presto__text_spec, err));
     *out_out = (presto_tensor_spec){PRESTO_INT16, 1, {-1}};
     return PRESTO_OK;
 }

@@ -239,19 +239,9 @@ static presto_status create(const presto_option *values, void **state_out, prest
 }
 #endif
 
-static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
-
-static presto_status infer(const void *state, const presto_tensor_spec *in,
-                           presto_tensor_spec *out_out, presto_error *err) {
-    (void)state;
-    PRESTO_TRY(presto__spec_expect(in, &string_spec, err));
-    *out_out = string_spec;
-    return PRESTO_OK;
-}
-
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err) {
-    PRESTO_TRY(presto__spec_expect(&in->spec, &string_spec, err));
+    PRESTO_TRY(presto__spec_expect(&in->spec, &presto__text_spec, err));
     presto_span *content = presto_step_scratch(context, sizeof *content);
     if (content == NULL)
         return presto_fail_memory(err, sizeof *content);
@@ -261,7 +251,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
 #else
     (void)state;
 #endif
-    out_out->spec = string_spec;
+    out_out->spec = presto__text_spec;
     out_out->strings = content;
     return PRESTO_OK;
 }
@@ -281,6 +271,6 @@ const presto_step_type presto__step_index_jpeg = {
 #endif
     .options = options,
     .option_count = OPTION_COUNT,
-    .infer = infer,
+    .infer = presto__infer_text,
     .run = run,
 };

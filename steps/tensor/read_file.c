@@ -3,25 +3,15 @@
  * read. */
 #include "../steps_internal.h"
 
-static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
-
-static presto_status infer(const void *state, const presto_tensor_spec *in,
-                           presto_tensor_spec *out_out, presto_error *err) {
-    (void)state;
-    PRESTO_TRY(presto__spec_expect(in, &string_spec, err));
-    *out_out = string_spec;
-    return PRESTO_OK;
-}
-
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err) {
     (void)state;
-    PRESTO_TRY(presto__spec_expect(&in->spec, &string_spec, err));
+    PRESTO_TRY(presto__spec_expect(&in->spec, &presto__text_spec, err));
     presto_span *content = presto_step_scratch(context, sizeof *content);
     if (content == NULL)
         return presto_fail_memory(err, sizeof *content);
     PRESTO_TRY(presto_step_read_file(context, in->strings[0], content, err));
-    out_out->spec = string_spec;
+    out_out->spec = presto__text_spec;
     out_out->strings = content;
     return PRESTO_OK;
 }
@@ -31,6 +21,6 @@ const presto_step_type presto__step_read_file = {
     .name = "read-file",
     .summary = "The bytes of the source file whose path comes in.",
     .flags = PRESTO_STEP_READS_FILE,
-    .infer = infer,
+    .infer = presto__infer_text,
     .run = run,
 };

@@ -11,6 +11,7 @@ import sys
 import zlib
 
 import numpy as np
+from draws import Draws
 
 SEED, SAMPLES = 5, 6
 SIZES = [(61, 47), (30, 40), (48, 48), (33, 90), (17, 23), (100, 64)]  # of the samples, height and width
@@ -39,26 +40,6 @@ PICTURES = ("mask", "ids", "stack")  # kept as their digest
 
 def digest(picture):
     return np.array([*picture.shape, zlib.crc32(np.ascontiguousarray(picture).tobytes())], np.int64)
-
-
-class Draws:
-    """The random numbers of one step and sample: docs of include/presto/rng.h."""
-
-    def __init__(self, seed, sample, stream):
-        counter = ((stream << 128) + (sample << 64) - 1) % (1 << 256)  # NumPy counts up before each block
-        self.bits = np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter)
-
-    def next(self):
-        return int(self.bits.random_raw())
-
-    def uniform(self, low=0.0, high=1.0):
-        return low + (high - low) * ((self.next() >> 11) * 2.0**-53)
-
-    def below(self, bound):
-        while True:
-            product = self.next() * bound
-            if product % 2**64 >= 2**64 % bound:
-                return product >> 64
 
 
 def sample(number):

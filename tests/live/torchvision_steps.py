@@ -21,32 +21,14 @@ import torchvision
 from PIL import Image
 from torchvision.transforms import functional as F
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+from draws import Draws  # noqa: E402
+
 # Large and small, both shapes, and some whose windows often do not fit.
 SIZES = [(1, 1), (2, 5), (30, 300), (300, 30), (61, 47), (225, 224), (410, 330)]
 SEEDS = range(3)
 STREAM = 2  # position of the step in its pipeline: behind read-file and decode-image
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-
-
-class Draws:
-    """The random numbers of one step and sample: docs of include/presto/rng.h."""
-
-    def __init__(self, seed, sample, stream):
-        # NumPy counts up before each block.
-        counter = ((stream << 128) + (sample << 64) - 1) % (1 << 256)
-        self.bits = np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter)
-
-    def next(self):
-        return int(self.bits.random_raw())
-
-    def uniform(self, low=0.0, high=1.0):
-        return low + (high - low) * ((self.next() >> 11) * 2.0**-53)
-
-    def below(self, bound):
-        while True:
-            product = self.next() * bound
-            if product % 2**64 >= 2**64 % bound:
-                return product >> 64
 
 
 def torch_that_draws(draws):

@@ -244,3 +244,17 @@ size_t presto__blocks_memory(const presto__blocks *blocks) {
                  blocks->items[i].record_capacity_ * sizeof(presto_record);
     return bytes;
 }
+
+size_t presto__part_of(const uint64_t *first, size_t stride, size_t count, uint64_t number) {
+    size_t low = 0, high = count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t begin;
+        memcpy(&begin, (const char *)(const void *)first + middle * stride, sizeof begin);
+        if (begin <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

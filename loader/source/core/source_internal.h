@@ -256,6 +256,12 @@ static inline bool presto__feature_has_value(const presto_feature *feature) {
     return feature->encoding != PRESTO_ENCODE_NONE;
 }
 
+/**
+ * Which of `count` parts (files, inputs) has sample `number`: parts stand `stride` bytes apart, in
+ * order, and each says in the uint64_t at `first` which sample is its first.
+ */
+size_t presto__part_of(const uint64_t *first, size_t stride, size_t count, uint64_t number);
+
 /* ---- the classes that the source option `classes` gives ---- */
 
 /** Names by number. Zero: none are given. */

@@ -56,15 +56,8 @@ static const hdf5_source *source_of(const presto_source *base) {
 
 /* The file that a sample is in. */
 static size_t file_of(const hdf5_source *source, uint64_t number) {
-    size_t low = 0, high = source->files.file_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (source->recordings[middle].first <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return presto__part_of(&source->recordings[0].first, sizeof source->recordings[0],
+                           source->files.file_count, number);
 }
 
 static void hdf5_locate(const presto_source *base, uint64_t number, presto_error *err) {

@@ -46,15 +46,8 @@ static const presto__source_ops *ops_of(const mix_source *mix, size_t input) {
 
 /* The input that has a sample. */
 static size_t input_of(const mix_source *mix, uint64_t number) {
-    size_t low = 0, high = mix->base.part_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (number < mix->base.parts[middle].first_sample)
-            high = middle;
-        else
-            low = middle;
-    }
-    return low;
+    return presto__part_of(&mix->base.parts[0].first_sample, sizeof mix->base.parts[0],
+                           mix->base.part_count, number);
 }
 
 /* What the worker has set for a sample, or for a fetch. */

@@ -40,15 +40,8 @@ static const presto__tar_source *source_of(const presto_source *base) {
 /* ---- places ---- */
 
 static size_t archive_of(const presto__tar_source *source, uint64_t number) {
-    size_t low = 0, high = source->files.file_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (source->archives[middle].first <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return presto__part_of(&source->archives[0].first, sizeof source->archives[0],
+                           source->files.file_count, number);
 }
 
 static void tar_locate(const presto_source *base, uint64_t number, presto_error *err) {

@@ -33,16 +33,6 @@ static const presto_option_type options[] = {
                         .help = PRESTO__INPUT_HELP},
 };
 
-static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
-
-static presto_status infer(const void *state, const presto_tensor_spec *in,
-                           presto_tensor_spec *out_out, presto_error *err) {
-    (void)state;
-    PRESTO_TRY(presto__spec_expect(in, &string_spec, err));
-    *out_out = string_spec;
-    return PRESTO_OK;
-}
-
 #if PRESTO_HAVE_HTML
 
 typedef struct extract_state {
@@ -123,7 +113,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
     const extract_state *extract = state;
     extract_worker *worker = presto_step_worker(context);
     presto_span text;
-    PRESTO_TRY(presto__spec_expect(&in->spec, &string_spec, err));
+    PRESTO_TRY(presto__spec_expect(&in->spec, &presto__text_spec, err));
     const presto__input_rules rules = {"extract-text", "an HTML page", true,
                                        extract->encoding != NULL};
     if (!extract->takes_any)
@@ -147,7 +137,7 @@ const presto_step_type presto__step_extract_text = {
                "and notices are left out.",
     .options = options,
     .option_count = OPTION_COUNT,
-    .infer = infer,
+    .infer = presto__infer_text,
 #if PRESTO_HAVE_HTML
     .create = create,
     .destroy = destroy,

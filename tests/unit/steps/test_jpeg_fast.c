@@ -14,6 +14,7 @@
 #if PRESTO_HAVE_JPEG
 #include "image/jpeg_internal.h"
 #include "jpeg_check.h"
+#include "jpeg_made.h"
 
 enum { LEVELS = 3, MAX_SIDE = 200 };
 
@@ -45,10 +46,6 @@ static presto_rng start_rng(uint64_t stream) {
     return rng;
 }
 
-static unsigned below(presto_rng *rng, unsigned bound) {
-    return (unsigned)presto_rng_below(rng, bound);
-}
-
 /* ---- files ---- */
 
 typedef enum content { SMOOTH, NOISE, EXTREMES, PLAIN, CONTENTS } content;
@@ -65,37 +62,33 @@ typedef struct design {
 
 static design draw_design(presto_rng *rng, unsigned max_side) {
     static const int samplings[][2] = {{2, 2}, {2, 2}, {2, 1}, {1, 1}, {1, 2}};
-    const int *sampling = samplings[below(rng, 5)];
-    design d = {.width = 1 + below(rng, max_side),
-                .height = 1 + below(rng, max_side),
+    const int *sampling = samplings[jpeg_below(rng, 5)];
+    design d = {.width = 1 + jpeg_below(rng, max_side),
+                .height = 1 + jpeg_below(rng, max_side),
                 .h = sampling[0],
                 .v = sampling[1],
-                .quality = 1 + (int)below(rng, 100),
-                .is_grey = below(rng, 8) == 0,
-                .is_optimized = below(rng, 2) == 0,
-                .is_baseline = below(rng, 2) == 0,
-                .has_jfif = below(rng, 4) != 0,
-                .has_adobe = below(rng, 4) == 0,
-                .restart = below(rng, 3) == 0 ? 1 + below(rng, 20) : 0,
-                .content = (content)below(rng, CONTENTS),
-                .coarse = below(rng, 6) == 0 ? 1 + below(rng, 40) : 1};
-    d.is_rgb = !d.is_grey && below(rng, 10) == 0;
+                .quality = 1 + (int)jpeg_below(rng, 100),
+                .is_grey = jpeg_below(rng, 8) == 0,
+                .is_optimized = jpeg_below(rng, 2) == 0,
+                .is_baseline = jpeg_below(rng, 2) == 0,
+                .has_jfif = jpeg_below(rng, 4) != 0,
+                .has_adobe = jpeg_below(rng, 4) == 0,
+                .restart = jpeg_below(rng, 3) == 0 ? 1 + jpeg_below(rng, 20) : 0,
+                .content = (content)jpeg_below(rng, CONTENTS),
+                .coarse = jpeg_below(rng, 6) == 0 ? 1 + jpeg_below(rng, 40) : 1};
+    d.is_rgb = !d.is_grey && jpeg_below(rng, 10) == 0;
     return d;
-}
-
-static void ignore_message(j_common_ptr cinfo) {
-    (void)cinfo;
 }
 
 static void draw_row(const design *d, presto_rng *rng, unsigned y, unsigned values, uint8_t *row) {
     for (unsigned i = 0; i < values; i++) {
-        unsigned smooth = (i / 23 * 77 + y / 9 * 53) % 200 + below(rng, 20);
+        unsigned smooth = (i / 23 * 77 + y / 9 * 53) % 200 + jpeg_below(rng, 20);
         switch (d->content) {
         case SMOOTH:
             row[i] = (uint8_t)smooth;
             break;
         case NOISE:
-            row[i] = (uint8_t)below(rng, 256);
+            row[i] = (uint8_t)jpeg_below(rng, 256);
             break;
         case EXTREMES:
             row[i] = (uint8_t)((i / 7 + y / 5) % 2 == 0 ? 0 : 255);
@@ -111,44 +104,32 @@ static void draw_row(const design *d, presto_rng *rng, unsigned y, unsigned valu
 
 /* malloc'ed by libjpeg */
 static presto_span encode(const design *d, presto_rng *rng) {
-    struct jpeg_compress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    unsigned char *data = NULL;
-    unsigned long bytes = 0;
-    cinfo.err = jpeg_std_error(&errors);
-    errors.output_message = ignore_message;
-    jpeg_create_compress(&cinfo);
-    jpeg_mem_dest(&cinfo, &data, &bytes);
-    cinfo.image_height = d->height;
-    cinfo.image_width = d->width;
-    cinfo.input_components = d->is_grey ? 1 : 3;
-    cinfo.in_color_space = d->is_grey ? JCS_GRAYSCALE : JCS_RGB;
-    jpeg_set_defaults(&cinfo);
+    jpeg_made made;
+    struct jpeg_compress_struct *cinfo = &made.cinfo;
+    jpeg_made_begin(&made, d->width, d->height, d->is_grey ? 1 : 3);
     if (d->is_rgb)
-        jpeg_set_colorspace(&cinfo, JCS_RGB);
-    jpeg_set_quality(&cinfo, d->quality, d->is_baseline);
+        jpeg_set_colorspace(cinfo, JCS_RGB);
+    jpeg_set_quality(cinfo, d->quality, d->is_baseline);
     for (int i = 0; d->coarse > 1 && i < 2; i++)
-        for (int k = 0; cinfo.quant_tbl_ptrs[i] != NULL && k < DCTSIZE2; k++)
-            cinfo.quant_tbl_ptrs[i]->quantval[k] =
-                (UINT16)(cinfo.quant_tbl_ptrs[i]->quantval[k] * d->coarse % 65535 + 1);
+        for (int k = 0; cinfo->quant_tbl_ptrs[i] != NULL && k < DCTSIZE2; k++)
+            cinfo->quant_tbl_ptrs[i]->quantval[k] =
+                (UINT16)(cinfo->quant_tbl_ptrs[i]->quantval[k] * d->coarse % 65535 + 1);
     if (!d->is_rgb && !d->is_grey) {
-        cinfo.comp_info[0].h_samp_factor = d->h;
-        cinfo.comp_info[0].v_samp_factor = d->v;
+        cinfo->comp_info[0].h_samp_factor = d->h;
+        cinfo->comp_info[0].v_samp_factor = d->v;
     }
-    cinfo.write_JFIF_header = d->has_jfif;
-    cinfo.write_Adobe_marker = d->has_adobe;
-    cinfo.optimize_coding = d->is_optimized;
-    cinfo.restart_interval = d->restart;
-    jpeg_start_compress(&cinfo, TRUE);
+    cinfo->write_JFIF_header = d->has_jfif;
+    cinfo->write_Adobe_marker = d->has_adobe;
+    cinfo->optimize_coding = d->is_optimized;
+    cinfo->restart_interval = d->restart;
+    jpeg_start_compress(cinfo, TRUE);
     uint8_t row[MAX_SIDE * 3];
     JSAMPROW rows[] = {row};
     for (unsigned y = 0; y < d->height; y++) {
-        draw_row(d, rng, y, d->width * (unsigned)cinfo.input_components, row);
-        jpeg_write_scanlines(&cinfo, rows, 1);
+        draw_row(d, rng, y, d->width * (unsigned)cinfo->input_components, row);
+        jpeg_write_scanlines(cinfo, rows, 1);
     }
-    jpeg_finish_compress(&cinfo);
-    jpeg_destroy_compress(&cinfo);
-    return presto_span_of(data, bytes);
+    return jpeg_made_end(&made);
 }
 
 static void describe(const design *d, const jpeg_request *request, char *text, size_t bytes) {
@@ -162,10 +143,10 @@ static void describe(const design *d, const jpeg_request *request, char *text, s
 /* ---- tests ---- */
 
 static presto_window draw_window(presto_rng *rng, const jpeg_result *of) {
-    presto_window window = {.y = below(rng, (unsigned)of->height),
-                            .x = below(rng, (unsigned)of->width)};
-    window.height = 1 + below(rng, (unsigned)(of->height - (size_t)window.y));
-    window.width = 1 + below(rng, (unsigned)(of->width - (size_t)window.x));
+    presto_window window = {.y = jpeg_below(rng, (unsigned)of->height),
+                            .x = jpeg_below(rng, (unsigned)of->width)};
+    window.height = 1 + jpeg_below(rng, (unsigned)(of->height - (size_t)window.y));
+    window.width = 1 + jpeg_below(rng, (unsigned)(of->width - (size_t)window.x));
     return window;
 }
 
@@ -203,9 +184,9 @@ static unsigned compare(presto_span in, const jpeg_request *request, presto_rng 
 
 static jpeg_request draw_request(presto_rng *rng, const design *d) {
     static const unsigned reductions[] = {1, 1, 1, 2, 4, 8};
-    return (jpeg_request){.channels = !d->is_rgb && below(rng, 6) == 0 ? 1 : 3,
-                          .by = jpeg_reduction(d->width, d->height, reductions[below(rng, 6)]),
-                          .is_accurate = below(rng, 2) == 0};
+    return (jpeg_request){.channels = !d->is_rgb && jpeg_below(rng, 6) == 0 ? 1 : 3,
+                          .by = jpeg_reduction(d->width, d->height, reductions[jpeg_below(rng, 6)]),
+                          .is_accurate = jpeg_below(rng, 2) == 0};
 }
 
 START_TEST(small_images_have_the_pixels_of_libjpeg) {
@@ -278,14 +259,15 @@ START_TEST(damaged_files_are_refused_or_have_the_pixels_of_libjpeg) {
     for (size_t i = 0; i < rounds; i++) {
         design d = draw_design(&rng, 64);
         presto_span made = encode(&d, &rng);
-        size_t bytes = below(&rng, 5) == 0 ? 1 + below(&rng, (unsigned)made.bytes) : made.bytes;
+        size_t bytes =
+            jpeg_below(&rng, 5) == 0 ? 1 + jpeg_below(&rng, (unsigned)made.bytes) : made.bytes;
         uint8_t *copy = malloc(bytes);
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, made.data, bytes);
-        for (unsigned k = 0; k < 1 + below(&rng, 3); k++) {
-            size_t at = below(&rng, (unsigned)bytes);
-            unsigned flipped = copy[at] ^ 1U << below(&rng, 8);
-            copy[at] = (uint8_t)(below(&rng, 2) == 0 ? below(&rng, 256) : flipped);
+        for (unsigned k = 0; k < 1 + jpeg_below(&rng, 3); k++) {
+            size_t at = jpeg_below(&rng, (unsigned)bytes);
+            unsigned flipped = copy[at] ^ 1U << jpeg_below(&rng, 8);
+            copy[at] = (uint8_t)(jpeg_below(&rng, 2) == 0 ? jpeg_below(&rng, 256) : flipped);
         }
         presto_span in = presto_span_of(copy, bytes);
         jpeg_request request = draw_request(&rng, &d);
@@ -465,7 +447,7 @@ START_TEST(indexed_files_are_the_same_image) {
         uint8_t *copy = malloc(in.bytes);
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, in.data, in.bytes);
-        copy[20 + below(&rng, 40)] ^= (uint8_t)(1U << below(&rng, 8));
+        copy[20 + jpeg_below(&rng, 40)] ^= (uint8_t)(1U << jpeg_below(&rng, 8));
         presto_span damaged = presto_span_of(copy, in.bytes);
         jpeg_result want = jpeg_by_libjpeg(damaged, &request, 1 << 20);
         for (int k = 0; want.is_decoded && want.warnings == 0 && k < 4; k++)

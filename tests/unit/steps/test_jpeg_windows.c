@@ -10,7 +10,7 @@
 #include "steps_check.h"
 
 #if PRESTO_HAVE_JPEG
-#include <jpeglib.h>
+#include "jpeg_made.h"
 
 /* An image to write. */
 typedef struct design {
@@ -23,28 +23,24 @@ typedef struct design {
     int orientation; /* 0: no EXIF */
 } design;
 
-static unsigned below(presto_rng *rng, unsigned bound) {
-    return (unsigned)presto_rng_below(rng, bound);
-}
-
 static design draw_design(presto_rng *rng) {
     static const int components[] = {3, 3, 3, 3, 1, 4};
     static const int factors[] = {1, 2, 1, 2, 4, 1};
-    design d = {.components = components[below(rng, 6)],
-                .height = 1 + below(rng, 150),
-                .width = 1 + below(rng, 190),
-                .restart = below(rng, 3) == 0 ? 1 + below(rng, 9) : 0,
-                .is_progressive = below(rng, 4) == 0,
-                .quality = 20 + (int)below(rng, 80),
-                .orientation = (int)below(rng, 9)};
+    design d = {.components = components[jpeg_below(rng, 6)],
+                .height = 1 + jpeg_below(rng, 150),
+                .width = 1 + jpeg_below(rng, 190),
+                .restart = jpeg_below(rng, 3) == 0 ? 1 + jpeg_below(rng, 9) : 0,
+                .is_progressive = jpeg_below(rng, 4) == 0,
+                .quality = 20 + (int)jpeg_below(rng, 80),
+                .orientation = (int)jpeg_below(rng, 9)};
     int blocks = 0;
-    bool is_usual = below(rng, 3) != 0;
+    bool is_usual = jpeg_below(rng, 3) != 0;
     for (int i = 0; i < d.components; i++) {
         /* Usually the first one, luminance, has the most, and others one or, as the black of YCCK,
          * as many. */
-        bool is_drawn = i == 0 || (!is_usual && below(rng, 3) == 0);
-        d.h[i] = is_drawn ? factors[below(rng, 6)] : i == 3 ? d.h[0] : 1;
-        d.v[i] = is_drawn ? factors[below(rng, 6)] : i == 3 ? d.v[0] : 1;
+        bool is_drawn = i == 0 || (!is_usual && jpeg_below(rng, 3) == 0);
+        d.h[i] = is_drawn ? factors[jpeg_below(rng, 6)] : i == 3 ? d.h[0] : 1;
+        d.v[i] = is_drawn ? factors[jpeg_below(rng, 6)] : i == 3 ? d.v[0] : 1;
         blocks += d.h[i] * d.v[i];
     }
     for (int i = 0; blocks > C_MAX_BLOCKS_IN_MCU && i < d.components; i++)
@@ -61,41 +57,28 @@ static void write_exif(struct jpeg_compress_struct *cinfo, int orientation) {
 
 /* Blobs of color and some noise; malloc'ed by libjpeg. */
 static presto_span encode(const design *d, presto_rng *rng) {
-    struct jpeg_compress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    unsigned char *data = NULL;
-    unsigned long bytes = 0;
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_compress(&cinfo);
-    jpeg_mem_dest(&cinfo, &data, &bytes);
-    cinfo.image_height = d->height;
-    cinfo.image_width = d->width;
-    cinfo.input_components = d->components;
-    cinfo.in_color_space = d->components == 1   ? JCS_GRAYSCALE
-                           : d->components == 3 ? JCS_RGB
-                                                : JCS_CMYK;
-    jpeg_set_defaults(&cinfo);
-    jpeg_set_quality(&cinfo, d->quality, TRUE);
+    jpeg_made made;
+    struct jpeg_compress_struct *cinfo = &made.cinfo;
+    jpeg_made_begin(&made, d->width, d->height, d->components);
+    jpeg_set_quality(cinfo, d->quality, TRUE);
     for (int i = 0; i < d->components; i++) {
-        cinfo.comp_info[i].h_samp_factor = d->h[i];
-        cinfo.comp_info[i].v_samp_factor = d->v[i];
+        cinfo->comp_info[i].h_samp_factor = d->h[i];
+        cinfo->comp_info[i].v_samp_factor = d->v[i];
     }
-    cinfo.restart_interval = d->restart;
+    cinfo->restart_interval = d->restart;
     if (d->is_progressive)
-        jpeg_simple_progression(&cinfo);
-    jpeg_start_compress(&cinfo, TRUE);
+        jpeg_simple_progression(cinfo);
+    jpeg_start_compress(cinfo, TRUE);
     if (d->orientation > 0)
-        write_exif(&cinfo, d->orientation);
+        write_exif(cinfo, d->orientation);
     uint8_t row[190 * 4];
     JSAMPROW rows[] = {row};
     for (unsigned y = 0; y < d->height; y++) {
         for (unsigned i = 0; i < d->width * (unsigned)d->components; i++)
-            row[i] = (uint8_t)((i / 23 * 77 + y / 9 * 53) % 200 + below(rng, 40));
-        jpeg_write_scanlines(&cinfo, rows, 1);
+            row[i] = (uint8_t)((i / 23 * 77 + y / 9 * 53) % 200 + jpeg_below(rng, 40));
+        jpeg_write_scanlines(cinfo, rows, 1);
     }
-    jpeg_finish_compress(&cinfo);
-    jpeg_destroy_compress(&cinfo);
-    return presto_span_of(data, bytes);
+    return jpeg_made_end(&made);
 }
 
 static void describe(const design *d, char *text, size_t bytes) {
