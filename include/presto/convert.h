@@ -54,8 +54,9 @@ typedef struct presto_convert_options {
                               MiB for each thread and for the writers */
     presto_loader_errors errors; /* samples that fail; the callbacks are called by the calling
                                     thread */
-    presto_note_fn on_note; /* called for each presto_source_notes before anything is read; may be
-                               NULL */
+    presto_note_fn on_note; /* called for each presto_source_notes before anything is read, and for
+                               what steps have told (presto_step_note) when all samples have come;
+                               may be NULL */
     void *on_note_user;
     bool resume; /* keep finished shards of an interrupted conversion of the same input */
     bool sync;   /* fsync; default true (a sweep's trials do not need it) */

@@ -414,6 +414,29 @@ PRESTO_API size_t presto_loader_step_count(const presto_loader *loader);
 /** NULL if there is no such step. Borrowed from the plan. */
 PRESTO_API const char *presto_loader_step_name(const presto_loader *loader, size_t step);
 
+/** Of so many texts, a loader keeps the notes of steps apart; what comes beyond is counted together. */
+#define PRESTO_LOADER_NOTES 16
+#define PRESTO_NOTE_KIND_BYTES 192
+#define PRESTO_NOTE_TEXT_BYTES 1536
+
+/** What a step has told of samples with presto_step_note, and is no error. */
+typedef struct presto_loader_note {
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
+    uint64_t samples;    /* so many times, over all epochs. A sample from a cache does not count */
+    char kind[PRESTO_NOTE_KIND_BYTES]; /* "STEP: what it is" */
+    char text[PRESTO_NOTE_TEXT_BYTES]; /* "STEP: what it is: 3 samples, e.g. FILE" */
+} presto_loader_note;
+
+/** The i-th note so far; false: there are fewer. The order is that of the examples in the input, so
+ * that new ones may come between. Any thread. */
+PRESTO_API bool presto_loader_note_sized(const presto_loader *loader, size_t i,
+                                         presto_loader_note *note_out);
+static inline bool presto_loader_get_note(const presto_loader *loader, size_t i,
+                                          presto_loader_note *note_out) {
+    note_out->struct_bytes = sizeof *note_out;
+    return presto_loader_note_sized(loader, i, note_out);
+}
+
 /** What a stream spends its time on. */
 typedef enum presto_stage {
     PRESTO_STAGE_READ = 0,

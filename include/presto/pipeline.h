@@ -232,6 +232,9 @@ typedef struct presto_plan_worker_options {
     void *should_stop_user;
     void (*on_return)(void *user, size_t bytes); /* a step has freed what it had asked the arena's
                                                     on_grow for; user is on_grow_user. Default NULL */
+    void (*on_note)(void *user, const char *step, const char *text); /* a step of this name has
+                                    called presto_step_note. Borrowed during the call. Default NULL */
+    void *on_note_user;
 } presto_plan_worker_options;
 
 PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,

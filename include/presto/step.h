@@ -144,6 +144,13 @@ PRESTO_API const presto_feature *presto_step_feature(presto_step_context *contex
 PRESTO_API presto_status presto_step_set_feature(presto_step_context *context, const char *name,
                                                  const presto_tensor *value, presto_error *err);
 
+/**
+ * Tell the user something of this sample that is no error, such as a charset that is not known: one
+ * short line that is the same for all such samples. A loader counts equal texts and keeps the first
+ * of their samples as an example (presto_loader_note_sized). Once a sample. Copied.
+ */
+PRESTO_API void presto_step_note(presto_step_context *context, const char *text);
+
 /** Is the result no longer wanted? Steps that wait or compute for long look at it now and then, and
  * end with PRESTO_ERR_STOPPED. */
 PRESTO_API bool presto_step_is_cancelled(const presto_step_context *context);

@@ -217,6 +217,7 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     if (!job->is_finished) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));
         PRESTO_TRY(presto__conversion_write_shards(job, err));
+        presto__conversion_take_notes(job);
     }
     return presto__conversion_conclude(job, err);
 }

@@ -70,6 +70,15 @@ presto_status presto__conversion_report(presto__conversion *job, uint64_t done, 
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
 }
 
+void presto__conversion_take_notes(const presto__conversion *job) {
+    presto_loader_note note;
+    const presto_convert_options *options = job->options;
+    for (size_t i = 0; options->on_note != NULL && job->loader != NULL &&
+                       presto_loader_get_note(job->loader, i, &note);
+         i++)
+        options->on_note(options->on_note_user, note.text);
+}
+
 /* A presto_skip_fn. */
 static void keep_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
     presto__conversion *job = user;

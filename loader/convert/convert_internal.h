@@ -110,6 +110,8 @@ presto_status presto__conversion_check_folder(const presto__conversion *job, pre
 void presto__conversion_leave_folder(presto__conversion *job);
 /** Let others write to the folder; it goes if it was made for nothing. */
 void presto__conversion_close_folder(presto__conversion *job);
+/** What steps have told of samples (on_note). All samples have come. */
+void presto__conversion_take_notes(const presto__conversion *job);
 /** A note, before anything is written, if it will be far more than the source. */
 void presto__conversion_note_size(presto__conversion *job);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */

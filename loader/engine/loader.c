@@ -2,10 +2,12 @@
 /* Opening and freeing a loader, and its statistics. loader_tickets.c has what its workers do
  * meanwhile, loader_next.c what its consumer does. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <presto/numbers.h>
 #include <presto/processors.h>
+#include <presto/text.h>
 
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
@@ -348,6 +350,7 @@ static presto_status open_input(const presto__loader_input *input,
     presto_loader *loader = calloc(1, sizeof *loader);
     if (loader == NULL)
         return presto_fail_memory(err, sizeof *loader);
+    presto__sample_notes_init(&loader->notes);
     loader->source = source;
     loader->plan = plan != NULL && presto_plan_step_count(plan) > 0 ? plan : NULL;
     loader->options = *options;
@@ -444,6 +447,7 @@ void presto_loader_free(presto_loader *loader) {
     presto__rules_done(&loader->rules);
     presto__schema_done(&loader->schema);
     free(loader->range_list);
+    presto__sample_notes_done(&loader->notes);
     presto__loader_close_storage(loader);
     if (loader->pool != NULL)
         presto__pool_close(loader->pool);
@@ -505,6 +509,29 @@ void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_st
     }
     stats.wall_ns = now - loader->opened_ns;
     presto__result_give(stats_out, &stats, sizeof stats);
+}
+
+bool presto_loader_note_sized(const presto_loader *loader, size_t i, presto_loader_note *note_out) {
+    presto__sample_note found;
+    presto_loader_note note = {0};
+    presto_error place;
+    if (!presto__sample_notes_get((presto__sample_notes *)(uintptr_t)&loader->notes, i, &found))
+        return false;
+    presto_error_set(&place, PRESTO_OK, PRESTO_NO_OFFSET, " ");
+    loader->source->ops->locate(loader->source, found.number, &place);
+    char file[PRESTO_ERROR_FILE_BYTES], count[PRESTO_TEXT_BYTES], record[32] = "";
+    presto_text_show(presto_span_of_text(place.file), file, sizeof file);
+    if (place.record != PRESTO_NO_RECORD)
+        snprintf(record, sizeof record, "record %" PRIu64 "%s", place.record,
+                 file[0] != '\0' ? " of " : "");
+    else if (file[0] == '\0')
+        snprintf(record, sizeof record, "sample %" PRIu64, found.number);
+    note.samples = found.samples;
+    snprintf(note.kind, sizeof note.kind, "%s", found.kind);
+    snprintf(note.text, sizeof note.text, "%s: %s, e.g. %s%s", found.kind,
+             presto_format_things(found.samples, "sample", count), record, file);
+    presto__result_give(note_out, &note, sizeof note);
+    return true;
 }
 
 uint64_t presto_loader_epoch_samples(const presto_loader *loader) {

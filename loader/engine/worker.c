@@ -26,6 +26,13 @@ static bool stops_inline(void *loader) {
     return presto__loader_stops(loader);
 }
 
+/* A step tells something of the sample being run. */
+static void note(void *user, const char *step, const char *text) {
+    presto__worker *worker = user;
+    presto__sample_notes_add(&worker->loader->notes, step, text,
+                             worker->packet->numbers[worker->position]);
+}
+
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
                                   presto_error *err) {
     worker->loader = loader;
@@ -53,7 +60,9 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         /* Without threads, nobody else asks while a step waits. */
         .should_stop = loader->options.threads == 0 ? stops_inline : NULL,
         .should_stop_user = loader,
-        .on_return = presto__worker_return};
+        .on_return = presto__worker_return,
+        .on_note = note,
+        .on_note_user = worker};
     if (loader->cache_plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)

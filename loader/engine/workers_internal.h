@@ -6,6 +6,7 @@
 #include "../../base/memory_internal.h"
 #include "../../base/storage_internal.h"
 #include "engine_internal.h"
+#include "sample_notes_internal.h"
 #include "tuner_internal.h"
 
 typedef struct presto__worker presto__worker;
@@ -125,6 +126,7 @@ struct presto_loader {
     presto__disk *disk;              /* NULL: no disk cache */
     presto__played_storage *storage; /* NULL: none is played */
     atomic_bool is_abandoned;        /* results are no longer wanted */
+    presto__sample_notes notes;      /* has a lock of its own */
     presto__read_ahead read_ahead;
     presto__range *range_list; /* owned; the list of all ranges below and in read_ahead */
 

@@ -33,19 +33,30 @@
 
 /* ---- set-up ---- */
 
-/* Bytes of the whole source. A source of files named one by one does not know them. */
+static presto_status keep_note(presto__runner *runner, const char *text, presto_error *err) {
+    char **notes = realloc(runner->notes, (runner->note_count + 1) * sizeof *notes);
+    if (notes != NULL)
+        runner->notes = notes;
+    if (notes == NULL || (notes[runner->note_count] = strdup(text)) == NULL)
+        return presto_fail_memory(err, strlen(text) + 1);
+    runner->note_count++;
+    return PRESTO_OK;
+}
+
 static presto_status keep_notes(presto__runner *runner, presto_error *err) {
     size_t count;
     const char *const *notes = presto_source_notes(runner->source, &count);
-    runner->notes = calloc(count + 1, sizeof *runner->notes);
-    if (runner->notes == NULL)
-        return presto_fail_memory(err, (count + 1) * sizeof *runner->notes);
-    for (size_t i = 0; i < count; i++) {
-        runner->notes[i] = strdup(notes[i]);
-        if (runner->notes[i] == NULL)
-            return presto_fail_memory(err, strlen(notes[i]) + 1);
-        runner->note_count++;
-    }
+    for (size_t i = 0; i < count; i++)
+        PRESTO_TRY(keep_note(runner, notes[i], err));
+    return PRESTO_OK;
+}
+
+/* What steps have told of the sample. */
+static presto_status keep_step_notes(presto__runner *runner, const presto_loader *loader,
+                                     presto_error *err) {
+    presto_loader_note note;
+    for (size_t i = 0; presto_loader_get_note(loader, i, &note); i++)
+        PRESTO_TRY(keep_note(runner, note.text, err));
     return PRESTO_OK;
 }
 
@@ -145,6 +156,8 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     presto_status status = drain(runner, &strategy, loader, &seen, err);
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
+    if (status == PRESTO_OK)
+        status = keep_step_notes(runner, loader, err);
     presto_loader_free(loader);
     runner->sample_bytes = stats.read_bytes;
     runner->flight_bytes = stats.peak_queued_bytes;

@@ -31,6 +31,28 @@ static PyObject *steps_of(const presto_loader *loader) {
     return out;
 }
 
+/* What steps have told of samples: (kind, text). */
+static PyObject *notes_of(const presto_loader *loader) {
+    presto_loader_note note;
+    PyObject *out = PyList_New(0);
+    for (size_t i = 0; out != NULL && presto_loader_get_note(loader, i, &note); i++) {
+        PyObject *kind = native_text(note.kind), *text = native_text(note.text);
+        PyObject *pair = kind == NULL || text == NULL ? NULL : PyTuple_Pack(2, kind, text);
+        if (pair == NULL || PyList_Append(out, pair) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(kind);
+        Py_XDECREF(text);
+        Py_XDECREF(pair);
+    }
+    return out;
+}
+
+PyObject *native_loader_notes(PyObject *object, PyObject *unused) {
+    (void)unused;
+    const presto_loader *loader = native_loader_get((native_loader *)object);
+    return loader == NULL ? NULL : notes_of(loader);
+}
+
 PyObject *native_loader_stats(PyObject *object, PyObject *unused) {
     (void)unused;
     const presto_loader *loader = native_loader_get((native_loader *)object);

@@ -3,7 +3,7 @@
  * Loader: the library's loader. One thread at a time is inside of it. That thread has released the
  * GIL, and takes it again now and then to let Python handle signals.
  */
-#include "native_internal.h"
+#include "writing_internal.h"
 
 #include <time.h>
 
@@ -394,6 +394,7 @@ static PyMethodDef methods[] = {
     {"close", loader_close, METH_NOARGS, "Stop the workers; the call under way does it."},
     {"state", loader_state, METH_NOARGS, "Where the stream is, as JSON."},
     {"stats", native_loader_stats, METH_NOARGS, "Figures so far."},
+    {"notes", native_loader_notes, METH_NOARGS, "What steps told of samples: (kind, text)."},
     {"verdict", native_loader_verdict, METH_NOARGS, "What limits the stream."},
     {NULL, NULL, 0, NULL},
 };

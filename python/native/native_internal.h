@@ -84,21 +84,6 @@ extern PyTypeObject *native_stream_type;
 /** (dtype, shape): shape is a tuple with None for unknown dims, or None. */
 PyObject *native_spec(const presto_tensor_spec *spec);
 
-/* ---- options.c ---- */
-
-/** The loader's options, and what they borrow beside the dict. */
-typedef struct native_options {
-    presto_loader_options loader;
-    const char **features;
-    presto_pad *pads;
-    PyObject *on_skip; /* borrowed from the dict; NULL: none */
-    uint64_t hold_bytes;
-} native_options;
-
-/** Fill from a dict, which must outlive *options_out. False: an exception is set. */
-bool native_options_read(PyObject *dict, native_options *options_out);
-void native_options_done(native_options *options);
-
 /* ---- batch.c ---- */
 
 /** The batches of a loader that are held; freed with the last of them and the loader. */
@@ -177,6 +162,7 @@ extern PyTypeObject *native_loader_type;
 /** The library's loader. NULL with an exception set: closed, or of before a fork. */
 presto_loader *native_loader_get(const native_loader *self);
 PyObject *native_loader_stats(PyObject *self, PyObject *unused);
+PyObject *native_loader_notes(PyObject *self, PyObject *unused);
 PyObject *native_loader_verdict(PyObject *self, PyObject *unused);
 
 #endif

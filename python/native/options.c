@@ -1,152 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loader's options from a dict that the package has checked: numbers, flags, bytes. */
-#include "native_internal.h"
+/* A loader's options from a dict that the package has checked. */
+#include "writing_internal.h"
 
-/* ---- values ---- */
+#define FIELD(name, kind, member)                                                                  \
+    { name, kind, offsetof(native_options, member), 0 }
 
-/* What is missing keeps its default; so does None. */
+/* A new option of presto_loader_options is a line here. */
+static const native_field fields[] = {
+    FIELD("threads", NATIVE_UNSIGNED, loader.threads),
+    FIELD("auto_threads", NATIVE_FLAG, loader.auto_threads),
+    FIELD("batch", NATIVE_SIZE, loader.batch_samples),
+    FIELD("seed", NATIVE_U64, loader.order.seed),
+    FIELD("shuffle", NATIVE_UNSIGNED, loader.order.shuffle),
+    FIELD("window", NATIVE_U64, loader.order.shuffle_window),
+    FIELD("completion", NATIVE_FLAG, loader.order.completion),
+    FIELD("epochs", NATIVE_U64, loader.range.epochs),
+    FIELD("first_epoch", NATIVE_U64, loader.range.first_epoch),
+    FIELD("first_sample", NATIVE_U64, loader.range.first_sample),
+    FIELD("rank", NATIVE_U64, loader.range.rank),
+    FIELD("world", NATIVE_U64, loader.range.world),
+    FIELD("drop_last", NATIVE_FLAG, loader.range.drop_last),
+    FIELD("skip", NATIVE_UNSIGNED, loader.errors.policy),
+    FIELD("skip_limit", NATIVE_U64, loader.errors.skip_limit),
+    FIELD("skip_fraction", NATIVE_DOUBLE, loader.errors.skip_fraction),
+    FIELD("prefetch_bytes", NATIVE_SIZE, loader.memory.prefetch_bytes),
+    FIELD("cache_bytes", NATIVE_SIZE, loader.cache.bytes),
+    FIELD("cache_dir", NATIVE_TEXT, loader.cache.dir),
+    FIELD("hold_bytes", NATIVE_U64, hold_bytes),
+    {"features", NATIVE_TEXTS, offsetof(native_options, loader.features),
+     offsetof(native_options, loader.feature_count)},
+    {NULL, NATIVE_U64, 0, 0},
+};
+static const char *const others[] = {"state", "pads", "on_skip", NULL};
+static const native_table table = {fields, others};
+
+/* NULL: there is none, or an exception is set. */
 static PyObject *find(PyObject *dict, const char *key) {
-    PyObject *value = PyDict_GetItemString(dict, key);
+    PyObject *value = PyErr_Occurred() ? NULL : PyDict_GetItemString(dict, key);
     return value == Py_None ? NULL : value;
 }
 
-static void read_u64(PyObject *dict, const char *key, uint64_t *out) {
-    PyObject *value = PyErr_Occurred() ? NULL : find(dict, key);
-    if (value == NULL)
-        return;
-    unsigned long long number = PyLong_AsUnsignedLongLong(value);
-    if (!PyErr_Occurred())
-        *out = number;
-}
-
-static void read_size(PyObject *dict, const char *key, size_t *out) {
-    uint64_t number = *out;
-    read_u64(dict, key, &number);
-    *out = number > SIZE_MAX ? SIZE_MAX : (size_t)number;
-}
-
-static void read_flag(PyObject *dict, const char *key, bool *out) {
-    PyObject *value = PyErr_Occurred() ? NULL : find(dict, key);
-    if (value != NULL)
-        *out = PyObject_IsTrue(value) == 1;
-}
-
-static void read_fraction(PyObject *dict, const char *key, double *out) {
-    PyObject *value = PyErr_Occurred() ? NULL : find(dict, key);
-    if (value != NULL)
-        *out = PyFloat_AsDouble(value);
-}
-
-static const char *bytes_of(PyObject *object, size_t *bytes_out) {
+/* Bytes, zeros among them. */
+static void read_state(PyObject *state, presto_span *out) {
     char *text;
     Py_ssize_t bytes;
-    if (PyBytes_AsStringAndSize(object, &text, &bytes) < 0)
-        return NULL;
-    *bytes_out = (size_t)bytes;
-    return text;
-}
-
-/* ---- lists ---- */
-
-static void read_features(PyObject *dict, native_options *options) {
-    PyObject *names = PyErr_Occurred() ? NULL : find(dict, "features");
-    if (names == NULL)
-        return;
-    Py_ssize_t count = PyTuple_Size(names);
-    if (count < 0)
-        return;
-    options->features = PyMem_Calloc((size_t)count + 1, sizeof *options->features);
-    if (options->features == NULL) {
-        PyErr_NoMemory();
-        return;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        options->features[i] = PyBytes_AsString(PyTuple_GetItem(names, i));
-        if (options->features[i] == NULL)
-            return;
-    }
-    options->loader.features = options->features;
-    options->loader.feature_count = (size_t)count;
+    if (state != NULL && PyBytes_AsStringAndSize(state, &text, &bytes) == 0)
+        *out = presto_span_of((const uint8_t *)text, (size_t)bytes);
 }
 
 /* ((name, value, length), ...) */
-static void read_pads(PyObject *dict, native_options *options) {
-    PyObject *pads = PyErr_Occurred() ? NULL : find(dict, "pads");
+static void read_pads(PyObject *tuple, native_options *options) {
+    Py_ssize_t count = tuple == NULL ? 0 : PyTuple_Size(tuple);
+    presto_pad *pads =
+        count > 0 ? native_lists_keep(&options->lists, (size_t)count, sizeof *pads) : NULL;
     if (pads == NULL)
         return;
-    Py_ssize_t count = PyTuple_Size(pads);
-    if (count < 0)
-        return;
-    options->pads = PyMem_Calloc((size_t)count + 1, sizeof *options->pads);
-    if (options->pads == NULL) {
-        PyErr_NoMemory();
-        return;
-    }
     for (Py_ssize_t i = 0; i < count; i++) {
         unsigned long long length;
-        presto_pad *pad = &options->pads[i];
-        if (!PyArg_ParseTuple(PyTuple_GetItem(pads, i), "ydK", &pad->feature, &pad->value, &length))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ydK", &pads[i].feature, &pads[i].value,
+                              &length))
             return;
-        pad->length = length;
+        pads[i].length = length;
     }
-    options->loader.pads = options->pads;
+    options->loader.pads = pads;
     options->loader.pad_count = (size_t)count;
-}
-
-/* ---- groups ---- */
-
-static void read_order(PyObject *dict, presto_loader_order *order) {
-    uint64_t shuffle = order->shuffle;
-    read_u64(dict, "seed", &order->seed);
-    read_u64(dict, "shuffle", &shuffle);
-    order->shuffle = (presto_shuffle_kind)shuffle;
-    read_u64(dict, "window", &order->shuffle_window);
-    read_flag(dict, "completion", &order->completion);
-}
-
-static void read_range(PyObject *dict, presto_loader_range *range) {
-    read_u64(dict, "epochs", &range->epochs);
-    read_u64(dict, "first_epoch", &range->first_epoch);
-    read_u64(dict, "first_sample", &range->first_sample);
-    read_u64(dict, "rank", &range->rank);
-    read_u64(dict, "world", &range->world);
-    read_flag(dict, "drop_last", &range->drop_last);
-    PyObject *state = PyErr_Occurred() ? NULL : find(dict, "state");
-    size_t bytes = 0;
-    const char *text = state == NULL ? NULL : bytes_of(state, &bytes);
-    range->state = presto_span_of((const uint8_t *)text, bytes);
-}
-
-static void read_errors(PyObject *dict, presto_loader_errors *errors) {
-    bool skips = false;
-    read_flag(dict, "skip", &skips);
-    errors->policy = skips ? PRESTO_ON_ERROR_SKIP : PRESTO_ON_ERROR_FAIL;
-    read_u64(dict, "skip_limit", &errors->skip_limit);
-    read_fraction(dict, "skip_fraction", &errors->skip_fraction);
 }
 
 bool native_options_read(PyObject *dict, native_options *options_out) {
     *options_out = (native_options){.hold_bytes = UINT64_MAX};
-    presto_loader_options *loader = &options_out->loader;
-    presto_loader_options_defaults(loader);
-    uint64_t threads = loader->threads;
-    size_t dir_bytes;
-    read_u64(dict, "threads", &threads);
-    loader->threads = threads > UINT_MAX ? UINT_MAX : (unsigned)threads;
-    read_flag(dict, "auto_threads", &loader->auto_threads);
-    read_size(dict, "batch", &loader->batch_samples);
-    read_order(dict, &loader->order);
-    read_range(dict, &loader->range);
-    read_errors(dict, &loader->errors);
-    read_size(dict, "prefetch_bytes", &loader->memory.prefetch_bytes);
-    read_size(dict, "cache_bytes", &loader->cache.bytes);
-    PyObject *dir = PyErr_Occurred() ? NULL : find(dict, "cache_dir");
-    if (dir != NULL)
-        loader->cache.dir = bytes_of(dir, &dir_bytes);
-    read_u64(dict, "hold_bytes", &options_out->hold_bytes);
-    read_features(dict, options_out);
-    read_pads(dict, options_out);
-    options_out->on_skip = PyErr_Occurred() ? NULL : find(dict, "on_skip");
+    presto_loader_options_defaults(&options_out->loader);
+    if (native_fields_read(dict, &table, options_out, &options_out->lists)) {
+        read_state(find(dict, "state"), &options_out->loader.range.state);
+        read_pads(find(dict, "pads"), options_out);
+        options_out->on_skip = find(dict, "on_skip");
+    }
     if (!PyErr_Occurred())
         return true;
     native_options_done(options_out);
@@ -154,6 +81,5 @@ bool native_options_read(PyObject *dict, native_options *options_out) {
 }
 
 void native_options_done(native_options *options) {
-    PyMem_Free((void *)options->features);
-    PyMem_Free(options->pads);
+    native_lists_done(&options->lists);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing, sweeping, inspecting: samples from Python's values, options from dicts, and calls that
- * take long. All with the GIL, unless a comment says otherwise.
+ * Writing, sweeping, inspecting: samples from Python's values, options from dicts (those of loaders,
+ * too), and calls that take long. All with the GIL, unless a comment says otherwise.
  */
 #ifndef PRESTO_NATIVE_WRITING_INTERNAL_H
 #define PRESTO_NATIVE_WRITING_INTERNAL_H
@@ -87,6 +87,20 @@ typedef struct native_paths {
 
 /** The bytes objects of a tuple, which must outlive *paths_out. False: an exception is set. */
 bool native_paths_read(PyObject *tuple, native_paths *paths_out, native_lists *lists);
+
+/* ---- options.c ---- */
+
+/** The loader's options, and what they borrow beside the dict. */
+typedef struct native_options {
+    presto_loader_options loader;
+    native_lists lists;
+    PyObject *on_skip; /* borrowed from the dict; NULL: none */
+    uint64_t hold_bytes;
+} native_options;
+
+/** Fill from a dict, which must outlive *options_out. False: an exception is set. */
+bool native_options_read(PyObject *dict, native_options *options_out);
+void native_options_done(native_options *options);
 
 /* ---- mix.c ---- */
 

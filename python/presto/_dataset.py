@@ -452,7 +452,9 @@ class Dataset(Advised):
         except BaseException:  # from a signal handler: the picker has stopped
             picker.close()
             raise
+        told = picker.notes()
         self._idle.append(picker)
+        _notes.note_kinds(self._arguments["paths"], told)
         return wrap(found)
 
     @overload

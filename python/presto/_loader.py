@@ -17,6 +17,7 @@ from ._guesses import Advised, advised
 from ._html import html_table
 from ._loop import Batches, Place, Taking
 from ._notes import Warning as Warning
+from ._notes import note_kinds
 from ._options import SHUFFLES, cache_of, called, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
 from ._process import auto_threads, generation, size
 from ._step import forget_traces
@@ -200,6 +201,7 @@ class Loader(Advised):
         self._walked: _native.Stream | None = None
         self._pending: list[_native.Batch] = []  # taken from the stream, and not by the loop; they come first
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._notes: list[tuple[str, str]] = []  # of steps, of the stream that was open last
         self._is_inside = False
         alive.add(self)
 
@@ -271,7 +273,8 @@ class Loader(Advised):
         self._state = self._native_state()
         self._native = None
         self._pending = []
-        self._figures = native.stats(), native.verdict()
+        self._notes = native.notes()
+        self._figures = self._figures_of(native)
         native.close()
 
     def _next(self, native: _native.Loader, taken: list[_native.Batch]) -> None:
@@ -327,6 +330,7 @@ class Loader(Advised):
         """Append the next batch of the range, if there is one."""
         native = self._opened()
         if self._is_last:
+            self._note(native.notes())
             return False
         if self._pending:
             taken.append(self._pending[0])
@@ -336,10 +340,12 @@ class Loader(Advised):
         for line in native.warnings:
             warnings.warn(line, Warning, stacklevel=4)
         if not taken:
+            self._note(native.notes())
             return False
         epoch, first, rows, skipped = taken[0].place
         if epoch >= self._until and not self._options["completion"]:
             self._put_back(place, taken)
+            self._note(native.notes())
             return False
         self._is_last = self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
         return True
@@ -451,17 +457,25 @@ class Loader(Advised):
 
     # ---- figures ----
 
+    @staticmethod
+    def _figures_of(native: _native.Loader) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {**native.stats(), "notes": [text for _, text in native.notes()]}, native.verdict()
+
+    def _note(self, notes: list[tuple[str, str]]) -> None:
+        note_kinds(self.dataset._arguments["paths"], notes)
+
     def _report(self) -> tuple[dict[str, Any], dict[str, Any]]:
         native = self._native
         if native is not None and native.is_current:
             try:
-                return native.stats(), native.verdict()
+                return self._figures_of(native)
             except StoppedError:  # closed meanwhile
                 pass
         return self._figures or ({}, {})
 
     def stats(self) -> dict[str, Any]:
-        """Figures since the stream was opened, as presto-load --stats has them (docs/loading.md). Any thread."""
+        """Figures since the stream was opened, as presto-load --stats has them (docs/loading.md). `notes` are those of steps; those
+        of the input are `dataset.notes`. Any thread."""
         figures, verdict = self._report()
         return {**figures, "limit": verdict} if figures else {}
 
@@ -489,7 +503,9 @@ class Loader(Advised):
             if self._native is not None and not self._is_closed:
                 self._park()
                 forget_traces()
-            self._is_closed = True
+            was_open, self._is_closed = not self._is_closed, True
+        if was_open:
+            self._note(self._notes)
 
     def _at_exit(self) -> None:
         self.close()

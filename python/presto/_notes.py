@@ -12,7 +12,7 @@ class Warning(UserWarning):
 
 
 class NoteWarning(Warning):
-    """Something may not be what was meant: files are left out, labels are odd, a rank gets a share of the samples. Each such note
+    """Something may not be what was meant: files are left out, labels are odd, a rank gets a share of the samples, a page names a charset that nobody knows. Each such note
     comes once in a process."""
 
 
@@ -29,9 +29,14 @@ def warn(text: str, kind: type[Warning]) -> None:
 
 def note(about: object, texts: Iterable[str]) -> None:
     """Warn of what has not been told yet."""
-    for text in texts:
-        if (about, text) not in _told:
-            _told.add((about, text))
+    note_kinds(about, ((text, text) for text in texts))
+
+
+def note_kinds(about: object, notes: Iterable[tuple[str, str]]) -> None:
+    """The same of (kind, text): a text that counts differs from time to time, its kind does not."""
+    for kind, text in notes:
+        if (about, kind) not in _told:
+            _told.add((about, kind))
             warn(text, NoteWarning)
 
 

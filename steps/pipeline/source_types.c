@@ -307,8 +307,9 @@ static const presto_option_type record_options[] = {
                               "no feature is renamed"},
     [RECORD_CLASSES] = {.name = "classes",
                         .kind = PRESTO_OPTION_NAMES,
-                        .help = "what the numbers of the label stand for: as for files; a dataset "
-                                "that has other names for them is an error"},
+                        .help = "what the numbers of the label stand for, or which texts it holds, "
+                                "which become numbers: as for files; a dataset that has other "
+                                "names for them is an error"},
     [RECORD_FEATURES] = {.name = "features",
                          .kind = PRESTO_OPTION_TEXT_LIST,
                          .help = "other features that come along, by their names in the records; "

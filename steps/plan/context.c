@@ -54,6 +54,12 @@ void presto__step_return(presto_step_context *context, size_t bytes) {
         options->on_return(options->arena->on_grow_user, bytes);
 }
 
+void presto_step_note(presto_step_context *context, const char *text) {
+    const presto_plan_worker_options *options = &context->worker->options;
+    if (options->on_note != NULL)
+        options->on_note(options->on_note_user, context->type->name, text);
+}
+
 presto_rng *presto_step_rng(presto_step_context *context) {
     if (!context->rng_ready) {
         const presto_plan_worker *worker = context->worker;

@@ -5,8 +5,14 @@ import io
 import json
 import os
 import tarfile
+import unittest
 
-from cli import Case, example, frames, main, run
+from cli import Case, crc32c, example, frames, main, run, struct
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
 
 READ = "steps: [{step: read-file, yields: concatenated}]"
 SOURCES = {
@@ -174,6 +180,101 @@ class Classes(Case):
                           "class 'cat' is not among the 2")
         # Some of the classes, with their numbers.
         self.load("-q", "--format", "null", "--set", "source.classes=[ant, bee, cat, dog]", made["train"])
+
+    # ---- TFRecords ----
+
+    def records(self, *labels, name="class"):
+        """A file of records with the bytes of each label, and the label itself: a text, a number or a list of texts."""
+        def field(number, payload):
+            return bytes([number << 3 | 2, len(payload)]) + payload
+
+        def crc(data):
+            value = crc32c(data)
+            return struct.pack("<I", (value >> 15 | value << 17) + 0xA282EAD8 & 0xFFFFFFFF)
+
+        def feature(name, value):
+            if isinstance(value, int):
+                value = field(3, field(1, bytes([value])))
+            else:
+                value = field(1, b"".join(field(1, v.encode()) for v in ([value] if isinstance(value, str) else value)))
+            return field(1, field(1, name.encode()) + field(2, value))
+
+        path = self.new("r.tfrecord")
+        with path.open("wb") as file:
+            for number, label in enumerate(labels):
+                entries = feature("data", f"{number}:{label}") + (b"" if label is None else feature(name, label))
+                payload = field(1, entries)
+                length = struct.pack("<Q", len(payload))
+                file.write(length + crc(length) + payload + crc(payload))
+        return path
+
+    def record_words(self, *more, label="class"):
+        pipeline = self.new("records.yaml")
+        pipeline.write_text(f"name: r\nsource: {{type: tfrecord, feature: data{label and f', label: {label}'}}}\nsteps: []\n")
+        return ["-p", pipeline, *(word for change in more for word in ("--set", change))]
+
+    def record_labels(self, path, *more, label="class"):
+        done = run("presto-load", *self.record_words(*more, label=label), path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [example(f)["label"][0] for f in frames(done.stdout)]
+
+    def test_texts_of_records_become_the_numbers_of_their_classes(self):
+        for name in "class", "label":
+            path = self.records("bee", "ant", "cat", "ant", name=name)
+            self.assertEqual(self.record_labels(path, label=name), [b"bee", b"ant", b"cat", b"ant"])
+            for classes in self.lists():
+                self.assertEqual(self.record_labels(path, f"source.classes={classes}", label=name), [1, 0, 2, 0])
+        done = run("presto-load", "--format", "npy", "-b", 4, "--features", "label", *self.record_words("source.classes=[cat, bee, ant]", label="label"), path)
+        self.assertIn(struct.pack("<4q", 1, 2, 0, 2), done.stdout)
+
+    def test_a_text_that_is_no_class_is_an_error_of_its_record(self):
+        path = self.records("ant", "bee", "cow")
+        words = self.record_words("source.classes=[ant, bee]")
+        self.assert_fails(run("presto-load", "--format", "null", *words, path), 3, path, "record 2",
+                          "class 'cow' is not among the 2 of source.classes (ant, bee)")
+        done = run("presto-load", "--format", "null", "--on-error", "skip", *words, path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 sample skipped", done.stderr)
+        for label, message in (["ant", "bee"], "neither whole numbers nor a text"), (None, "which the label is to be"), ("", "class ''"):
+            path = self.records(label if isinstance(label, list) else "ant", label)
+            done = run("presto-load", "--format", "null", *self.record_words("source.classes=[ant, bee]"), path)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+        path = self.records("ant", name="other")
+        self.assert_fails(run("presto-load", "--format", "null", *self.record_words("source.classes=[ant]", label=""), path), 2, path,
+                          "source.classes is given, but not which feature is the label")
+
+    def test_numbers_of_records_are_numbers_of_classes(self):
+        path = self.records(2, 0)
+        self.assertEqual(self.record_labels(path, "source.classes=[ant, bee, cat]"), [2, 0])
+        self.assert_fails(run("presto-load", "--format", "null", *self.record_words("source.classes=[ant, bee]"), path), 3, path, "record 0",
+                          "label 2 is no number of a class: source.classes has 2, from 0")
+        self.assertEqual(self.record_labels(path, "source.classes=[2, 0]"), [0, 1])  # classes that are called by numbers
+        self.assertEqual(self.record_labels(self.records("2", "0"), "source.classes=[2, 0]"), [0, 1])
+        self.assertEqual(self.record_labels(self.records("2", "0"), "source.classes=[ant, bee, cat]"), [2, 0])
+
+    # ---- HDF5 ----
+
+    @unittest.skipIf(h5py is None, "no h5py")
+    def test_numbers_of_hdf5_files_follow_the_given_classes(self):
+        top = self.new("h5")
+        for number, name in enumerate(["ant", "cat"]):
+            (top / name).mkdir(parents=True)
+            with h5py.File(top / name / "1.h5", "w") as file:
+                file["v"] = [float(number)] * 4
+        (top / "labels.csv").write_text("path,label\nant/1.h5,ant\ncat/1.h5,cat\n")
+        pipeline = self.new("h5.yaml")
+        for label in "parent-folder", f"csv:{top / 'labels.csv'}":
+            pipeline.write_text(f"name: h\nsource: {{type: hdf5, datasets: [v], samples: 4, label: '{label}'}}\nsteps: []\n")
+            for classes, numbers in (None, [0, 1]), ("[ant, bee, cat]", [0, 2]), ("[cat, ant]", [1, 0]):
+                more = [] if classes is None else ["--set", f"source.classes={classes}"]
+                done = run("presto-load", "-p", pipeline, *more, top)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([example(f)["label"][0] for f in frames(done.stdout)], numbers)
+                self.assertEqual("classes of source.classes has no sample: bee" in done.stderr, classes == "[ant, bee, cat]", done.stderr)
+            done = run("presto-load", "--format", "null", "-p", pipeline, "--set", "source.classes=[ant, bee]", top)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("class 'cat' is not among the 2 of source.classes (ant, bee)", done.stderr)
 
     def test_what_is_no_list_is_told(self):
         source = self.corpus("parent-folder", ["ant"])

@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 
 import numpy
-from cli import GOLDEN, ROOT, Case, main, run
+from cli import GOLDEN, ROOT, Case, a_sweep, main, run
 
 sys.path.append(str(ROOT / "examples"))
 import npy_stream
@@ -177,6 +177,53 @@ class Content(Case):
             more = ["--set", f"bpe-encode.merges={self.folder / merges}"] if merges else []
             done = self.load("tokens", b"text", "--set", f"bpe-encode.model={self.folder / model}", *more, code=code)
             self.assertIn(f"{self.folder}/{message}", done.stderr)
+
+    # ---- what is no error and is told ----
+
+    def pages(self, *charsets):
+        folder = self.new("pages")
+        folder.mkdir()
+        for number, charset in enumerate(charsets):
+            (folder / f"{number:02}.html").write_bytes(f'<meta charset="{charset}"><p>Caf\xe9. {SENTENCE * 3}</p>'.encode("latin-1"))
+        pipeline = self.new("pages.yaml")
+        pipeline.write_text('name: pages\nsource: {type: files, match: ["*.html"], feature: page}\nsteps:\n'
+                            "  - {step: read-file, yields: read}\n" + PIPELINES["page"])
+        return folder, pipeline
+
+    def test_a_charset_that_nobody_knows_is_told_with_its_count_and_an_example(self):
+        folder, pipeline = self.pages("utf-8", "x-foo", "windows-1252", "x-foo", "x-\x1bbar", "x-foo")
+        told, stats = [], self.new("stats")
+        for threads in (0, 1, 4):
+            done = run("presto-load", "-j", threads, "-b", 2, "-p", pipeline, "--format", "null", "--stats", stats, folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told.append(json.loads(stats.read_text())["notes"])
+            self.assertIn(f"note: {told[0][0]}\n", done.stderr)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[0], told[2])
+        self.assertRegex(told[0][0], f"^extract-text: unknown charset 'x-foo', read as [a-z0-9-]+: 3 samples, e.g. {folder}/01.html$")
+        self.assertRegex(done.stderr, r"note: extract-text: unknown charset 'x-\\x1bbar', read as [a-z0-9-]+: 1 sample, e.g. " + f"{folder}/04.html\n")
+        self.assertEqual(len(told[0]), 2)
+        done = run("presto-write", "--json", "-p", pipeline, "-o", self.new("stored"), folder)
+        self.assertEqual(json.loads(done.stdout)["notes"], told[0])
+        self.assertIn(f"note: {told[0][0]}\n", done.stderr)
+        done = run("presto-load", "-p", pipeline, "--set", "extract-text.encoding=latin1", "--format", "null", folder)
+        self.assertNotIn("charset", done.stderr)
+
+    def test_notes_of_samples_are_bounded(self):
+        folder, pipeline = self.pages(*(f"x-{number}" for number in range(20)))
+        done = run("presto-load", "-j", 0, "--json", "-p", pipeline, "--format", "null", folder)
+        notes = json.loads(done.stdout)["notes"]
+        self.assertEqual((len(notes), notes[16]), (17, f"steps: further notes: 4 samples, e.g. {folder}/16.html"))
+
+    @a_sweep
+    def test_a_sweep_has_the_notes_of_its_sample(self):
+        folder, pipeline = self.pages("x-foo", "x-foo", "utf-8")
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", 1, "--runs", 1, "-o", out, folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        notes = [note for note in json.loads((out / "results.json").read_text())["notes"] if "charset" in note]
+        self.assertEqual(len(notes), 1)
+        self.assertRegex(notes[0], f"unknown charset 'x-foo', read as [a-z0-9-]+: 2 samples, e.g. {folder}/00.html$")
 
 
 if __name__ == "__main__":

@@ -12,28 +12,10 @@ import time
 from cli import PROGRAMS, ROOT, TIMEOUT_S, TOOLS, Case, main, run
 
 
-def table_of(program):
-    """(name, letter) of each option in the program's table, from its source."""
-    file = "load_options.c" if program == "presto-load" else f"{program.replace('-', '_')}.c"
-    source = next((ROOT / "tools").rglob(file)).read_text()
-    table = source[source.index("cli_option options[]") : source.index("cli_program self")]
-    for letter, name in re.findall(r"\{('.'|OPT_\w+),\s*\"([a-z0-9-]+)\",", table):
-        yield name, letter.strip("'") if len(letter) == 3 else None
-    if "CLI_SET_OPTION" in table:
-        yield "set", None
-    if "CLI_PLUGIN_OPTION" in table:
-        yield "plugin", None
-    if "CLI_ALLOW_OPTION" in table:
-        yield "allow-commands", None
-    if "CLI_STORAGE_OPTION" in table:
-        yield "storage", None
-    if "CLI_RECORD_OPTIONS" in table:
-        yield from [("from", None), ("feature", None)]
-    if "CLI_INDEX_OPTION" in table:
-        yield "index", None
-    if "CLI_PARTITION_OPTIONS" in table:
-        yield from [("split", None), ("part", None), ("split-seed", None)]
-    yield from [("quiet", "q"), ("json", None), ("help", "h"), ("version", "V")]
+def options_of(program):
+    """(letter, name, argument) of each option that --help lists; '' for none."""
+    text = run(program, "--help").stdout.decode()
+    return re.findall(r"^  (?:-(\w),|   ) --([a-z0-9-]+)(?: ([^\s]+))?", text, re.MULTILINE)
 
 
 class Help(Case):
@@ -48,14 +30,39 @@ class Help(Case):
                     self.assertEqual([line for line in lines if len(line) > 80 or line != line.rstrip()], [])
                     self.assertIn("Example:", done.stdout.decode())
 
-    def test_help_lists_every_option_of_the_table_and_no_other(self):
+    def test_help_lists_each_option_once_and_says_if_it_takes_an_argument(self):
         for program in PROGRAMS:
-            text = run(program, "--help").stdout.decode()
-            listed = set(re.findall(r"^  (?:-(?P<letter>\w),|   ) --([a-z0-9-]+)", text, re.MULTILINE))
-            known = {(letter or "", name) for name, letter in table_of(program)}
-            with self.subTest(program=program):
-                self.assertGreater(len(known), 5)
-                self.assertEqual(listed, known)
+            listed = options_of(program)
+            self.assertGreater(len(listed), 5)
+            for names in ([name for _, name, _ in listed], [letter for letter, _, _ in listed if letter]):
+                self.assertEqual(sorted(names), sorted(set(names)), program)
+            for letter, name, argument in listed:
+                with self.subTest(program=program, option=name):
+                    if argument:
+                        self.assert_usage(run(program, "x", f"--{name}"), f"option '--{name}' needs an argument")
+                    else:
+                        self.assert_usage(run(program, f"--{name}=1", "x"), f"option '--{name}' takes no argument")
+                    if letter and argument:
+                        self.assert_usage(run(program, "x", f"-{letter}"), f"option '-{letter}' needs an argument")
+
+    def test_help_says_defaults_whatever_stands_before_it(self):
+        for program, options, default in [("presto-load", ("-e", "7", "--verify", "none"), "passes over the data [default: 1]"),
+                                          ("presto-load", ("--prefetch-bytes", "1MiB"), "e.g. 64MiB [default: 256MiB]"),
+                                          ("presto-sweep", ("--run-time", "2"), "cached ones [default: 0.25]"),
+                                          ("presto-make-photos", ("--format", "jpeg"), "16 bits) [default: jpeg]")]:
+            with self.subTest(program=program, options=options):
+                text = run(program, *options, "--help").stdout
+                self.assertIn(default, " ".join(text.decode().split()))
+                self.assertEqual(text, run(program, "--help").stdout)
+
+    def test_a_choice_that_is_nearly_right_is_told(self):
+        for program, option, text, meant in [("presto-load", "--verify", "hedaer", "header"), ("presto-load", "--format", "arow", "arrow"),
+                                             ("presto-load", "--order", "Strict", "strict"), ("presto-inspect", "--file-compression", "gzp", "gzip"),
+                                             ("presto-make-photos", "--format", "jpg", "jpeg"), ("presto-load", "--verify", "9", None)]:
+            with self.subTest(program=program, option=option):
+                done = run(program, option, text, "x")
+                self.assert_usage(done, f"{option}: '{text}' is not one of ")
+                self.assertEqual(re.findall(r"; did you mean '(.*)'\?", done.stderr), [meant] if meant else [])
 
     def test_which_codecs_tensorflow_reads_is_said_where_one_is_chosen(self):
         done = run("presto-write", "--tensorflow-readable", "-c", "zstd", "-p", "cv", "-o", self.new(), self.make_photos())

@@ -285,6 +285,32 @@ class Newcomers(PythonCase):
             presto.mix({self.d: 1})
         self.assertTrue(issubclass(presto.NoteWarning, presto.Warning))
 
+    def test_what_steps_tell_of_samples_is_a_warning_once_and_a_figure(self):
+        pages, pipeline = self.new("pages"), self.new("pages.yaml")
+        pages.mkdir()
+        for number in range(3):
+            (pages / f"{number}.html").write_text('<meta charset="x-foo"><p>The ferry leaves the harbour at nine in the morning.</p>')
+        pipeline.write_text('name: pages\nsource: {type: files, match: ["*.html"], feature: page}\nsteps:\n'
+                            "  - {step: read-file, yields: read}\n  - {step: extract-text, yields: text}\n")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            dataset = presto.open(pages, pipeline=pipeline)
+            loader = presto.Loader(dataset, 2, epochs=2)
+            counts = [len(loader.stats()["notes"]) for _ in loader]
+            loader.close()
+            dataset[0]
+        text = f"extract-text: unknown charset 'x-foo', read as utf-8: 6 samples, e.g. {pages}/0.html"
+        self.assertEqual([(note.category, str(note.message), note.filename) for note in told], [(presto.NoteWarning, text, __file__)])
+        self.assertEqual((loader.stats()["notes"], counts[-1]), ([text], 1))
+        with presto.Loader(presto.open(pages, pipeline=pipeline), 1, epochs=None) as endless, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            next(iter(endless))
+        self.assertEqual(len(told), 0)  # it has been told of these files
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaisesRegex(presto.NoteWarning, "1 sample, e.g."):
+                presto.open(pages / "1.html", pipeline=pipeline)[0]
+
     # ---- samples by number draw anew ----
 
     def test_an_epoch_of_samples_by_number_can_be_chosen(self):

@@ -121,15 +121,3 @@ void cli_check_codec(const char *option, const char *text, bool for_tensorflow) 
     if (for_tensorflow && presto_codec_check_tensorflow(&spec, &err) < 0)
         cli_usage("%s: %s (--tensorflow-readable)", option, err.message);
 }
-
-_Noreturn void cli_help_steps(void) {
-    presto_buffer text = {0};
-    presto_error err;
-    int code = CLI_DONE;
-    if (presto_steps_help(&text, &err) < 0)
-        code = cli_error(&err);
-    else
-        fwrite(text.data, 1, text.bytes, stdout);
-    presto_buffer_done(&text);
-    exit(cli_close_stdout(code));
-}

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options and help from one table, messages, exit codes, stdout, signals.
+ * Messages, exit codes, stdout, signals.
  *
  * Everything that a program says about itself goes through here, so that all programs sound alike.
  */
 #include "cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,12 +24,8 @@
 
 #include "terminal.h"
 
-enum { MAX_OPTIONS = 64, HELP_COLUMNS = 80, HELP_INDENT = 28 };
-
 /* After a signal: so long may a program wait for what cannot be interrupted, unless it says so. */
 #define END_WITHIN_S 5
-
-static const cli_program *program; /* who we are; set once by cli_start */
 
 int cli_exit_code(presto_status status) {
     switch (status) {
@@ -60,183 +54,7 @@ int cli_exit_code(presto_status status) {
     return CLI_FAILED;
 }
 
-/* ---- help ---- */
-
-static const cli_option *find_option(int id) {
-    for (const cli_option *option = program->options; option->name != NULL; option++)
-        if (option->id == id)
-            return option;
-    return NULL;
-}
-
-/* Length of the next word; "[default: ...]" stays together where it fits a line. */
-static size_t next_word(const char *text, size_t indent) {
-    size_t bracket = *text == '[' ? strcspn(text, "]\n") : 0;
-    if (bracket > 0 && text[bracket] == ']' && indent + bracket + 1 <= HELP_COLUMNS)
-        return bracket + 1;
-    return strcspn(text, " \n");
-}
-
-void cli_print_wrapped(const char *text, size_t column, size_t indent) {
-    while (*text != '\0') {
-        size_t word = next_word(text, indent);
-        if (column > indent && column + 1 + word > HELP_COLUMNS) {
-            printf("\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > indent) {
-            putchar(' ');
-            column++;
-        }
-        cli_show(presto_span_of(text, word));
-        column += word;
-        text += word;
-        if (*text == '\n') {
-            printf("\n%*s", (int)indent, "");
-            column = indent;
-        }
-        text += strspn(text, " \n");
-    }
-    putchar('\n');
-}
-
-static void print_option(const cli_option *option) {
-    char left[HELP_COLUMNS];
-    int used = option->id < CLI_JSON
-                   ? snprintf(left, sizeof left, "  -%c, --%s", option->id, option->name)
-                   : snprintf(left, sizeof left, "      --%s", option->name);
-    size_t width = (size_t)used;
-    if (option->argument != NULL)
-        width += (size_t)snprintf(left + width, sizeof left - width, " %s", option->argument);
-    fputs(left, stdout);
-    if (width + 2 > HELP_INDENT)
-        printf("\n%*s", HELP_INDENT, "");
-    else
-        printf("%*s", (int)(HELP_INDENT - width), "");
-    cli_print_wrapped(option->help, HELP_INDENT, HELP_INDENT);
-}
-
-static void print_pipelines(void) {
-    char text[1024] = "Built-in pipelines:";
-    size_t used = strlen(text);
-    const char *name;
-    for (size_t i = 0; (name = presto_pipeline_builtin_at(i)) != NULL && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i == 0 ? "" : ",", name);
-    putchar('\n');
-    cli_print_wrapped(text, 0, 0);
-    puts("A pipeline whose source makes its samples (synthetic) takes no SOURCE.");
-}
-
-static void print_help(void) {
-    const char *prefix = "Usage:";
-    for (const char *line = program->usage; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        printf("%s %s %.*s\n", prefix, program->name, (int)length, line);
-        line += length + (line[length] == '\n');
-        prefix = "      ";
-    }
-    cli_print_wrapped(program->summary, 0, 0);
-    for (const cli_option *option = program->options; option->name != NULL; option++) {
-        if (option->id == 0)
-            printf("\n%s:\n", option->name);
-        else
-            print_option(option);
-    }
-    if (find_option('p') != NULL && strcmp(find_option('p')->name, "pipeline") == 0)
-        print_pipelines();
-    printf("\n%s\n", program->notes);
-}
-
-/* ---- options ---- */
-
-/* If a standard stream is closed, the next opened file would get its number, and messages would
- * go into a shard. What is opened here instead refuses reads and writes, like a closed stream. */
-static void occupy_standard_streams(void) {
-    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
-        if (fcntl(file, F_GETFD) == -1 && errno == EBADF)
-            (void)open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
-void cli_start(const cli_program *self) {
-    program = self;
-    occupy_standard_streams();
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
-
-static size_t make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters) {
-    size_t count = 0;
-    *letters++ = ':'; /* reports missing arguments separately; getopt prints nothing itself */
-    for (const cli_option *option = program->options; option->name != NULL; option++) {
-        if (option->id == 0 || count == MAX_OPTIONS - 1)
-            continue;
-        int argument = option->argument != NULL ? required_argument : no_argument;
-        struct option entry = {option->name, argument, NULL, option->id};
-        longs[count++] = entry;
-        if (option->id < CLI_JSON) {
-            *letters++ = (char)option->id;
-            if (option->argument != NULL)
-                *letters++ = ':';
-        }
-    }
-    *letters = '\0';
-    memset(&longs[count], 0, sizeof longs[count]);
-    return count;
-}
-
-/* `word` (--NAME or --NAME=...) is no option; say which one was probably meant. */
-static _Noreturn void refuse_name(const char *word, size_t length) {
-    const char *names[MAX_OPTIONS];
-    char name[64];
-    size_t count = 0;
-    for (const cli_option *option = program->options; option->name != NULL; option++)
-        if (option->id != 0 && count < MAX_OPTIONS - 1)
-            names[count++] = option->name;
-    names[count] = NULL;
-    snprintf(name, sizeof name, "%.*s", (int)(length - 2), word + 2);
-    const char *near = presto_text_nearest(name, names);
-    cli_usage("unknown option '%.*s'%s%s%s", (int)length, word,
-              near != NULL ? ", did you mean '--" : "", near != NULL ? near : "",
-              near != NULL ? "'?" : "");
-}
-
-/* getopt's '?': unknown, ambiguous, or an argument where none belongs. */
-static _Noreturn void refuse_option(char **argv) {
-    const char *word = argv[optind - 1];
-    if (optopt != 0 && optopt < CLI_JSON && find_option(optopt) == NULL)
-        cli_usage("unknown option '-%c'", optopt);
-    if (optopt != 0 && find_option(optopt) != NULL)
-        cli_usage("option '--%s' takes no argument", find_option(optopt)->name);
-    size_t length = strcspn(word, "=");
-    size_t hits = 0;
-    for (const cli_option *option = program->options; option->name != NULL; option++)
-        if (option->id != 0 && length > 2 && strncmp(option->name, word + 2, length - 2) == 0)
-            hits++;
-    if (hits > 1)
-        cli_usage("ambiguous option '%.*s'", (int)length, word);
-    refuse_name(word, length);
-}
-
-int cli_next(int argc, char **argv, const char **argument_out) {
-    struct option longs[MAX_OPTIONS];
-    char letters[2 * MAX_OPTIONS + 2];
-    make_getopt_tables(longs, letters);
-    opterr = 0;
-    int id = getopt_long(argc, argv, letters, longs, NULL);
-    if (id == ':')
-        cli_usage("option '%s' needs an argument", argv[optind - 1]);
-    if (id == '?')
-        refuse_option(argv);
-    if (id == CLI_HELP) {
-        print_help();
-        exit(cli_close_stdout(CLI_DONE));
-    }
-    if (id == CLI_VERSION) {
-        printf("%s (Presto) %s\n", program->name, presto_version());
-        exit(cli_close_stdout(CLI_DONE));
-    }
-    *argument_out = optarg;
-    return id;
-}
+/* ---- messages ---- */
 
 /*
  * "NAME: ..." on one line, whatever names and messages contain. In one write, since other threads
@@ -247,7 +65,7 @@ static void print_message(const char *format, va_list args) PRESTO_PRINTF(1, 0);
 static void print_message(const char *format, va_list args) {
     char text[4096], line[sizeof text * PRESTO_SHOWN_BYTES];
     vsnprintf(text, sizeof text, format, args);
-    size_t name = (size_t)snprintf(line, sizeof line, "%s: ", program->name);
+    size_t name = (size_t)snprintf(line, sizeof line, "%s: ", cli_program_name());
     presto_text_show(presto_span_of_text(text), line + name, sizeof line - name - 1);
     size_t bytes = strlen(line);
     line[bytes++] = '\n';
@@ -260,22 +78,9 @@ _Noreturn void cli_usage(const char *format, ...) {
     va_start(args, format);
     print_message(format, args);
     va_end(args);
-    fprintf(stderr, "Try '%s --help'.\n", program->name);
+    fprintf(stderr, "Try '%s --help'.\n", cli_program_name());
     exit(CLI_USAGE);
 }
-
-void cli_check_operands(int argc, char **argv, int least, int most, const char *what) {
-    int count = argc - optind;
-    if (count < least)
-        cli_usage("%s is missing", what);
-    if (count > most)
-        cli_usage("too many arguments: %s, at most %d", what, most);
-    for (int i = optind; i < argc; i++)
-        if (argv[i][0] == '\0')
-            cli_usage("%s is empty", what);
-}
-
-/* ---- messages ---- */
 
 void cli_message(const char *format, ...) {
     va_list args;
@@ -318,7 +123,7 @@ static bool json_failed; /* memory ran out while an object was put together */
 json_t *cli_json_new(void) {
     json_t *object = json_object();
     cli_json_set(object, "schema", json_integer(1));
-    cli_json_set(object, "program", json_string(program->name));
+    cli_json_set(object, "program", json_string(cli_program_name()));
     cli_json_set(object, "version", json_string(presto_version()));
     return object;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs share: option tables (for parsing and --help), messages, exit codes, numbers in
- * and out, signals, the progress line, JSON on stdout.
+ * What the programs share: option tables (options.h), messages, exit codes, numbers in and out,
+ * signals, the progress line, JSON on stdout.
  *
  * Only one thread of a program prints. The state behind these functions (the program's name, the
  * line on the terminal) belongs to it.
@@ -23,6 +23,7 @@
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
+#include "options.h"
 #include "settings.h"
 
 /* ---- exit codes ---- */
@@ -37,93 +38,13 @@ enum {
 /** Exit code of a status: corrupt and truncated data 3, invalid arguments 2, other failures 1. */
 int cli_exit_code(presto_status status);
 
-/* ---- options ---- */
-
-/* Ids of options without a letter start here; ids below are the letter itself. */
-#define CLI_LONG 256
-
-typedef struct cli_option {
-    int id;               /* letter, or >= CLI_LONG; 0: `name` is a heading in --help */
-    const char *name;     /* without the dashes; NULL ends the table */
-    const char *argument; /* what --help calls it; NULL: takes none */
-    const char *help;     /* wrapped by --help */
-} cli_option;
-
-enum { CLI_HELP = 'h', CLI_VERSION = 'V', CLI_QUIET = 'q', CLI_JSON = CLI_LONG - 1 };
-
-/* The end of each table. */
-#define CLI_COMMON_OPTIONS(json_help)                                                              \
-    {0, "Common", NULL, NULL}, {CLI_QUIET, "quiet", NULL, "no progress, no closing line"},         \
-        {CLI_JSON, "json", NULL, (json_help)}, {CLI_HELP, "help", NULL, "print this text"},        \
-        {CLI_VERSION, "version", NULL, "print the version"}, {                                     \
-        0, NULL, NULL, NULL                                                                        \
-    }
-
-typedef struct cli_program {
-    const char *name;
-    const char *usage;   /* operands after the name; a line each */
-    const char *summary; /* what it does, wrapped */
-    const cli_option *options;
-    const char *notes; /* after the options, a line each; ends with the example */
-} cli_program;
-
-/**
- * Say which program this is. From here on SIGPIPE and SIGXFSZ are ignored (writes report EPIPE and
- * EFBIG instead), and no file gets the number of a standard stream.
- */
-void cli_start(const cli_program *program);
-
-/**
- * The next option's id with its argument, or -1 when only operands are left (from argv[optind] on).
- * Prints --help and --version; ends the program with a usage error where the option is unknown or
- * lacks its argument.
- */
-int cli_next(int argc, char **argv, const char **argument_out);
+/* ---- usage errors ---- */
 
 /** End the program with one line, "Try 'NAME --help'.", and exit code 2. */
 _Noreturn void cli_usage(const char *format, ...) PRESTO_PRINTF(1, 2);
 
-/** Usage error unless there are `least` to `most` operands, none of them empty; they are `what`. */
-void cli_check_operands(int argc, char **argv, int least, int most, const char *what);
-
 /** Usage error without an operand, unless the pipeline's source makes its samples. */
 void cli_check_sources(int argc, char **argv, const presto_pipeline *pipeline, const char *what);
-
-/*
- * Arguments of options: an invalid one ends the program with a usage error. `option` is as typed.
- */
-uint64_t cli_number(const char *option, const char *text, uint64_t least, uint64_t most);
-/** Bytes; KiB, MiB, GiB, TiB. */
-uint64_t cli_size(const char *option, const char *text, uint64_t least);
-/** A time above 0, in seconds; s, min, h. */
-double cli_seconds(const char *option, const char *text);
-/** Position of `text` in the NULL-terminated `choices`. */
-size_t cli_choice(const char *option, const char *text, const char *const *choices);
-/** A decimal fraction. */
-double cli_fraction(const char *option, const char *text, double least, double most);
-/** A name of a file or folder: not empty. */
-const char *cli_path(const char *option, const char *text);
-/** A comma-separated list of non-empty texts; *list_out is one allocation, to be freed. */
-size_t cli_list(const char *option, const char *text, char ***list_out);
-
-/** The row of --storage, in presto-load and presto-sweep; `what` says what is read so. */
-#define CLI_STORAGE_OPTION(id, what)                                                               \
-    {                                                                                              \
-        (id), "storage", "MODEL",                                                                  \
-            what ": figures such as bandwidth=910MB/s,per-thread=219MB/s "                         \
-                 "(also iops=222000, latency=8us, open=65ms, with commas between), or nvme, "      \
-                 "network-disk, ceph-hdd or object-store, which figures may follow"                \
-    }
-/** Its argument. */
-presto_storage cli_storage(const char *option, const char *text);
-
-typedef struct cli_on_error {
-    presto_error_policy policy;
-    uint64_t skip_limit;
-    double skip_fraction;
-} cli_on_error;
-/** fail, skip, skip:N or skip:P%. */
-cli_on_error cli_parse_on_error(const char *option, const char *text);
 
 /* Names of things of the library; an unknown one is a usage error that lists the known ones. */
 /** `to_store`: only representations that may be stored are accepted. */
@@ -131,8 +52,6 @@ void cli_check_representation(const presto_pipeline *pipeline, const char *optio
                               bool to_store);
 /** `for_tensorflow`: only codecs that TensorFlow reads are accepted. */
 void cli_check_codec(const char *option, const char *text, bool for_tensorflow);
-/** --help-steps: print the reference of all steps and end the program. */
-_Noreturn void cli_help_steps(void);
 
 /* ---- messages ---- */
 

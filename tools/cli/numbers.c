@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <presto/text.h>
+
 /* Digits, without a sign or blanks, and what follows them. */
 typedef struct digits {
     uint64_t value;
@@ -72,7 +74,10 @@ size_t cli_choice(const char *option, const char *text, const char *const *choic
         int more = snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", choices[i]);
         used = more > 0 && used + (size_t)more < sizeof list ? used + (size_t)more : used;
     }
-    cli_usage("%s: '%s' is not one of %s", option, text, list);
+    const char *near = presto_text_nearest(text, choices);
+    cli_usage("%s: '%s' is not one of %s%s%s%s", option, text, list,
+              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+              near != NULL ? "'?" : "");
 }
 
 double cli_fraction(const char *option, const char *text, double least, double most) {
@@ -135,34 +140,4 @@ size_t cli_list(const char *option, const char *text, char ***list_out) {
     list[count] = NULL;
     *list_out = list;
     return count;
-}
-
-presto_storage cli_storage(const char *option, const char *text) {
-    presto_storage storage;
-    presto_error err;
-    if (presto_storage_parse(text, &storage, &err) < 0)
-        cli_usage("%s: %s", option, err.message);
-    return storage;
-}
-
-cli_on_error cli_parse_on_error(const char *option, const char *text) {
-    cli_on_error result = {PRESTO_ON_ERROR_SKIP, UINT64_MAX, 1.0};
-    if (strcmp(text, "fail") == 0) {
-        result.policy = PRESTO_ON_ERROR_FAIL;
-        return result;
-    }
-    if (strcmp(text, "skip") == 0)
-        return result;
-    size_t length = strlen(text);
-    if (strncmp(text, "skip:", 5) != 0 || length == 5 || length > 40)
-        cli_usage("%s: '%s' is not one of fail, skip, skip:N, skip:P%%", option, text);
-    if (text[length - 1] != '%') {
-        result.skip_limit = cli_number(option, text + 5, 0, UINT64_MAX - 1);
-        return result;
-    }
-    char percent[48];
-    memcpy(percent, text + 5, length - 6);
-    percent[length - 6] = '\0';
-    result.skip_fraction = cli_fraction(option, percent, 0, 100) / 100;
-    return result;
 }

@@ -12,41 +12,6 @@
 #include <presto/pipeline.h>
 #include <presto/sweep.h>
 
-/* The row of --set, whose argument goes to cli_add_setting(). */
-#define CLI_SET_OPTION(id)                                                                         \
-    {                                                                                              \
-        (id), "set", "STEP.OPTION=VALUE",                                                          \
-            "change an option of the pipeline, also source.OPTION=VALUE; may be given several "    \
-            "times"                                                                                \
-    }
-
-/* The row of --plugin, whose argument goes to cli_add_plugin(). */
-#define CLI_PLUGIN_OPTION(id)                                                                      \
-    {                                                                                              \
-        (id), "plugin", "FILE",                                                                    \
-            "a shared object with steps of your own, which runs its code; may be given several "   \
-            "times"                                                                                \
-    }
-
-/* The row of --allow-commands, which sets allows_code. */
-#define CLI_ALLOW_OPTION(id, where)                                                                \
-    {                                                                                              \
-        (id), "allow-commands", NULL,                                                              \
-            "let the pipeline of " where " start the programs and load the plugins that it names"  \
-    }
-
-/* The rows of --split, --part and --split-seed, for a presto_partition. */
-#define CLI_PARTITION_OPTIONS(split_id, part_id, seed_id)                                          \
-    {(split_id), "split", "RATIO",                                                                 \
-     "only one part of the samples: 90/10, 80/10/10; which one each is in depends on its name "    \
-     "alone, so that others may be added"},                                                        \
-        {(part_id), "part", "NAME",                                                                \
-         "which part: train or eval; of three, train, validation or test; or its number, from 1"}, \
-    {                                                                                              \
-        (seed_id), "split-seed", "S",                                                              \
-            "for another split of the same ratio; --seed has no part in it [default: 0]"           \
-    }
-
 enum { CLI_MAX_SETTINGS = 64 };
 /** How pipelines are read: the arguments of --set and --plugin, in their order, of --from and of
  * --feature. */

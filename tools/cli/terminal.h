@@ -16,4 +16,7 @@ void cli_show(presto_span text);
 /** Remove the progress line, so that a message has its own line. The next update draws it again. */
 void cli_progress_hide(void);
 
+/** Of the program that runs; what its messages begin with. */
+const char *cli_program_name(void);
+
 #endif

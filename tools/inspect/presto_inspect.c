@@ -13,45 +13,68 @@
 
 #include <presto/inspect.h>
 
-#include "../cli/cli.h"
+#include "../cli/shared_options.h"
 #include "inspect_cat.h"
 #include "inspect_info.h"
 #include "inspect_recode.h"
 
-enum {
-    OPT_RECORD = CLI_LONG,
-    OPT_FULL,
-    OPT_LIMIT,
-    OPT_SAMPLE,
-    OPT_FRAMES_ONLY,
-    OPT_DALI,
-    OPT_FILE_COMPRESSION,
-    OPT_SHARD_BYTES,
-    OPT_RESUME,
-};
+typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, COMMAND_COUNT } command;
+static const char *const command_names[] = {"info",   "verify", "cat", "index",
+                                            "repair", "recode", NULL};
+
+typedef struct inspect {
+    command command;
+    info_options info;
+    cat_options cat;
+    recode_options recode;
+    bool quiet, json, frames_only, dali;
+    const char *output;
+} inspect;
+
+static void set_defaults(void *job) {
+    inspect *in = job;
+    presto_convert_options_defaults(&in->recode.convert);
+    in->recode.convert.codec = NULL; /* the input's */
+    in->recode.convert.threads = presto_processor_count();
+    in->cat.record = in->cat.limit = UINT64_MAX;
+}
+
+/* ---- the command line ---- */
+
+#define GOES_WITH(command) .commands = 1u << (command)
 
 static const cli_option options[] = {
-    {0, "info", NULL, NULL},
-    {OPT_SAMPLE, "sample", "N", "records looked into for features [default: 100]"},
-    {0, "verify", NULL, NULL},
-    {OPT_FRAMES_ONLY, "frames-only", NULL, "check the checksums, do not decode the records"},
-    {0, "cat", NULL, NULL},
-    {OPT_RECORD, "record", "N", "only record N, from 0"},
-    {OPT_LIMIT, "limit", "N", "only the first N records"},
-    {OPT_FULL, "full", NULL, "with --json: all numbers of long lists, bytes as base64"},
-    {0, "index", NULL, NULL},
-    {OPT_DALI, "dali", NULL, "write DALI's text form, FILE.idx, instead of FILE.index"},
-    {0, "repair, recode", NULL, NULL},
-    {'o', "output", "FILE|DIR", "the new file (repair) or folder (recode)"},
-    {'c', "codec", "CODEC[:LEVEL]",
-     "recode: of the records; TensorFlow reads none, zlib and gzip [default: as the input]"},
-    {'s', "shards", "N", "recode: number of files [default: as many as the input]"},
-    {OPT_SHARD_BYTES, "shard-bytes", "SIZE", "recode: files of up to SIZE instead, such as 256MiB"},
-    {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
-     "recode: compress each file as a whole: none, gzip or zlib [default: none]"},
-    {'j', "threads", "N", "recode: threads; 0: no extra ones [default: one per CPU]"},
-    {OPT_RESUME, "resume", NULL, "recode: go on where an interrupted run ended"},
-    CLI_COMMON_OPTIONS("JSON on stdout: one object; cat: one per record"),
+    CLI_GROUP("info"),
+    {0, "sample", "N", "records looked into for features", "100",
+     CLI_NUMBER(inspect, info.sample_records, 1, UINT32_MAX), GOES_WITH(INFO)},
+    CLI_GROUP("verify"),
+    {0, "frames-only", NULL, "check the checksums, do not decode the records", NULL,
+     CLI_FLAG(inspect, frames_only), GOES_WITH(VERIFY)},
+    CLI_GROUP("cat"),
+    {0, "record", "N", "only record N, from 0", NULL,
+     CLI_NUMBER(inspect, cat.record, 0, UINT64_MAX - 1), GOES_WITH(CAT)},
+    {0, "limit", "N", "only the first N records", NULL,
+     CLI_NUMBER(inspect, cat.limit, 1, UINT64_MAX), GOES_WITH(CAT)},
+    {0, "full", NULL, "with --json: all numbers of long lists, bytes as base64", NULL,
+     CLI_FLAG(inspect, cat.full), GOES_WITH(CAT)},
+    CLI_GROUP("index"),
+    {0, "dali", NULL, "write DALI's text form, FILE.idx, instead of FILE.index", NULL,
+     CLI_FLAG(inspect, dali), GOES_WITH(INDEX)},
+    CLI_GROUP("repair, recode"),
+    {'o', "output", "FILE|DIR", "the new file (repair) or folder (recode)", NULL,
+     CLI_PATH(inspect, output), .commands = 1u << REPAIR | 1u << RECODE},
+    {'c', "codec", "CODEC[:LEVEL]", "recode: of the records; TensorFlow reads none, zlib and gzip",
+     "as the input", CLI_CODEC(inspect, recode.convert.codec), GOES_WITH(RECODE)},
+    {'s', "shards", "N", "recode: number of files", "as many as the input",
+     CLI_NUMBER(inspect, recode.convert.shards, 1, PRESTO_MAX_SHARDS), GOES_WITH(RECODE)},
+    {0, "shard-bytes", "SIZE", "recode: files of up to SIZE instead, such as 256MiB", NULL,
+     CLI_SIZE(inspect, recode.convert.shard_bytes, 1), GOES_WITH(RECODE)},
+    CLI_FILE_COMPRESSION_OPTION(inspect, recode.convert.file_compression, "recode: ", 1u << RECODE),
+    {'j', "threads", "N", "recode: threads; 0: no extra ones", "one per CPU",
+     CLI_NUMBER(inspect, recode.convert.threads, 0, PRESTO_MAX_THREADS), GOES_WITH(RECODE)},
+    {0, "resume", NULL, "recode: go on where an interrupted run ended", NULL,
+     CLI_FLAG(inspect, recode.convert.resume), GOES_WITH(RECODE)},
+    CLI_COMMON_OPTIONS(inspect, "JSON on stdout: one object; cat: one per record", ~(1u << INDEX)),
 };
 
 static const cli_program self = {
@@ -71,114 +94,9 @@ static const cli_program self = {
     "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
     "\n"
     "Example: presto-inspect cat --json --record 17 photos-resized",
+    sizeof(inspect),
+    set_defaults,
 };
-
-typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, COMMAND_COUNT } command;
-static const char *const command_names[] = {"info",   "verify", "cat", "index",
-                                            "repair", "recode", NULL};
-
-typedef struct inspect {
-    command command;
-    info_options info;
-    cat_options cat;
-    recode_options recode;
-    bool quiet, json, frames_only, dali;
-    const char *output;
-} inspect;
-
-/* ---- the command line ---- */
-
-static bool belongs(int id, command to) {
-    switch (id) {
-    case OPT_SAMPLE:
-        return to == INFO;
-    case OPT_FRAMES_ONLY:
-        return to == VERIFY;
-    case OPT_RECORD:
-    case OPT_LIMIT:
-    case OPT_FULL:
-        return to == CAT;
-    case OPT_DALI:
-        return to == INDEX;
-    case 'o':
-        return to == REPAIR || to == RECODE;
-    case 'c':
-    case 's':
-    case OPT_SHARD_BYTES:
-    case OPT_FILE_COMPRESSION:
-    case 'j':
-    case OPT_RESUME:
-        return to == RECODE;
-    case CLI_JSON:
-        return to != INDEX;
-    default:
-        return true;
-    }
-}
-
-static void parse_option(inspect *in, int id, const char *text) {
-    static const char *const compressions[] = {"none", "gzip", "zlib", NULL};
-    static const presto_file_compression compression_values[] = {
-        PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP, PRESTO_FILE_ZLIB};
-    switch (id) {
-    case OPT_SAMPLE:
-        in->info.sample_records = (size_t)cli_number("--sample", text, 1, UINT32_MAX);
-        break;
-    case OPT_FRAMES_ONLY:
-        in->frames_only = true;
-        break;
-    case OPT_RECORD:
-        in->cat.record = cli_number("--record", text, 0, UINT64_MAX - 1);
-        break;
-    case OPT_LIMIT:
-        in->cat.limit = cli_number("--limit", text, 1, UINT64_MAX);
-        break;
-    case OPT_FULL:
-        in->cat.full = true;
-        break;
-    case OPT_DALI:
-        in->dali = true;
-        break;
-    case 'o':
-        in->output = cli_path("--output", text);
-        break;
-    case 'c':
-        cli_check_codec("--codec", text, false);
-        in->recode.convert.codec = text;
-        break;
-    case 's':
-        in->recode.convert.shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
-        break;
-    case OPT_SHARD_BYTES:
-        in->recode.convert.shard_bytes = cli_size("--shard-bytes", text, 1);
-        break;
-    case OPT_FILE_COMPRESSION:
-        in->recode.convert.file_compression =
-            compression_values[cli_choice("--file-compression", text, compressions)];
-        break;
-    case 'j':
-        in->recode.convert.threads = (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
-        break;
-    case OPT_RESUME:
-        in->recode.convert.resume = true;
-        break;
-    case CLI_QUIET:
-        in->quiet = in->recode.quiet = true;
-        break;
-    case CLI_JSON:
-        in->json = in->info.json = in->cat.json = in->recode.json = true;
-        break;
-    default:
-        break;
-    }
-}
-
-static const char *option_name(int id) {
-    for (const cli_option *option = options; option->name != NULL; option++)
-        if (option->id == id)
-            return option->name;
-    return "?";
-}
 
 /* Removes the first operand from the operands if it names a subcommand. */
 static void take_command(inspect *in, char **argv, int *argc) {
@@ -197,20 +115,11 @@ static void take_command(inspect *in, char **argv, int *argc) {
 }
 
 static void parse_command_line(inspect *in, int argc, char **argv) {
-    bool given[CLI_LONG + 32] = {false};
-    const char *text = NULL;
-    presto_convert_options_defaults(&in->recode.convert);
-    in->recode.convert.codec = NULL; /* the input's */
-    in->recode.convert.threads = presto_processor_count();
-    in->cat.record = in->cat.limit = UINT64_MAX;
-    for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
-        parse_option(in, id, text);
-        given[id] = true;
-    }
+    cli_parse(argc, argv, in);
+    in->recode.quiet = in->quiet;
+    in->info.json = in->cat.json = in->recode.json = in->json;
     take_command(in, argv, &argc);
-    for (int id = 0; id < CLI_LONG + 32; id++)
-        if (given[id] && !belongs(id, in->command))
-            cli_usage("--%s does not go with %s", option_name(id), command_names[in->command]);
+    cli_check_command(1u << in->command, command_names[in->command]);
     bool single = in->command == CAT || in->command == REPAIR;
     cli_check_operands(argc, argv, 1, single ? 1 : INT32_MAX, "PATH");
     if ((in->command == REPAIR || in->command == RECODE) && in->output == NULL)

@@ -10,13 +10,15 @@
 
 #include "../cli/cli.h"
 
-void feature_options_names(feature_options *self, const char *text) {
+void feature_options_names(const char *option, const char *text, void *place, void *beside) {
+    feature_options *self = place;
+    (void)beside;
     free(self->names);
-    self->name_count = cli_list("--features", text, &self->names);
+    self->name_count = cli_list(option, text, &self->names);
     for (size_t i = 1; i < self->name_count; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(self->names[i], self->names[j]) == 0)
-                cli_usage("--features: '%s' is named twice", self->names[i]);
+                cli_usage("%s: '%s' is named twice", option, self->names[i]);
 }
 
 static void *grow(void *memory, size_t bytes) {
@@ -37,17 +39,19 @@ static char *copy_name(const char *from, const char *end) {
 }
 
 /* FEATURE=VALUE[:LENGTH]; FEATURE may have an = in it. */
-void feature_options_pad(feature_options *self, const char *text) {
+void feature_options_pad(const char *option, const char *text, void *place, void *beside) {
+    feature_options *self = place;
+    (void)beside;
     const char *value = strrchr(text, '=');
     char *end = NULL;
     presto_pad pad = {0};
     if (value == NULL || value == text)
-        cli_usage("--pad: '%s' is not FEATURE=VALUE or FEATURE=VALUE:LENGTH", text);
+        cli_usage("%s: '%s' is not FEATURE=VALUE or FEATURE=VALUE:LENGTH", option, text);
     pad.value = strtod(value + 1, &end);
     if (end == value + 1 || (*end != '\0' && *end != ':') || !isfinite(pad.value))
-        cli_usage("--pad: '%s' is not a number, or a number and :LENGTH", value + 1);
+        cli_usage("%s: '%s' is not a number, or a number and :LENGTH", option, value + 1);
     if (*end == ':')
-        pad.length = cli_number("--pad", end + 1, 1, UINT32_MAX);
+        pad.length = cli_number(option, end + 1, 1, UINT32_MAX);
     size_t count = self->pad_count + 1;
     self->pads = grow(self->pads, count * sizeof *self->pads);
     self->pad_names = grow((void *)self->pad_names, count * sizeof *self->pad_names);
@@ -55,18 +59,20 @@ void feature_options_pad(feature_options *self, const char *text) {
     pad.feature = self->pad_names[count - 1];
     for (size_t i = 0; i + 1 < count; i++)
         if (strcmp(self->pad_names[i], pad.feature) == 0)
-            cli_usage("--pad: '%s' is named twice", pad.feature);
+            cli_usage("%s: '%s' is named twice", option, pad.feature);
     self->pads[count - 1] = pad;
     self->pad_count = count;
 }
 
 /* FEATURE=TYPE; FEATURE may have an = in it. */
-void feature_options_type(feature_options *self, const char *text) {
+void feature_options_type(const char *option, const char *text, void *place, void *beside) {
+    feature_options *self = place;
+    (void)beside;
     static const char *const types[] = {"list", "utf8", NULL};
     const char *type = strrchr(text, '=');
     if (type == NULL || type == text)
-        cli_usage("--arrow-type: '%s' is not FEATURE=list or FEATURE=utf8", text);
-    size_t chosen = cli_choice("--arrow-type", type + 1, types), count = self->wish_count + 1;
+        cli_usage("%s: '%s' is not FEATURE=list or FEATURE=utf8", option, text);
+    size_t chosen = cli_choice(option, type + 1, types), count = self->wish_count + 1;
     self->wishes = grow(self->wishes, count * sizeof *self->wishes);
     self->wish_names = grow((void *)self->wish_names, count * sizeof *self->wish_names);
     self->wish_names[count - 1] = copy_name(text, type);

@@ -5,6 +5,7 @@
 
 #include <presto/stream.h>
 
+#include "../cli/options.h"
 #include "arrow_schema.h"
 
 /** Zero-initialise. */
@@ -20,10 +21,8 @@ typedef struct feature_options {
     const char *main; /* borrowed from the stream's source */
 } feature_options;
 
-/** `text` is the word after the option; what is wrong ends the program. */
-void feature_options_names(feature_options *self, const char *text);
-void feature_options_pad(feature_options *self, const char *text);
-void feature_options_type(feature_options *self, const char *text);
+/** --features, --pad and --arrow-type, into a feature_options. */
+cli_read feature_options_names, feature_options_pad, feature_options_type;
 void feature_options_done(feature_options *self);
 
 /**

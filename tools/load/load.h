@@ -32,7 +32,7 @@ typedef struct load {
     feature_options features;
     const char *stats_file;
     const char *state_file;
-    double state_interval_s; /* negative: not given */
+    double state_interval_s;
     const char *strategy_file;
     const char *error_file;
     char *cache_dir; /* NULL: no cache on disk */
@@ -42,7 +42,8 @@ typedef struct load {
     uint64_t started_ns;
     cli_settings settings;
     bool quiet, json, explain;
-    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip, has_ring;
+    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip, has_ring,
+        has_state_interval;
 } load;
 
 /**
@@ -51,9 +52,9 @@ typedef struct load {
  */
 void load_parse(load *l, int argc, char **argv);
 
-/** Set the format from the word after --format. Usage errors end the program, here and below. */
-void load_parse_format(load *l, const char *text);
-/** Refuse options that do not go with the format. */
+/** --format: a sink_type *, and presto_ring_options beside it. */
+cli_read load_read_format;
+/** Refuse options that do not go with the format: a usage error ends the program. */
 void load_check_format(const load *l);
 
 /** Set the options that were not given from --strategy, if there is one. */

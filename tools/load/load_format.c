@@ -6,14 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void load_parse_format(load *l, const char *text) {
-    l->ring.path = strncmp(text, "shm:", 4) == 0 ? text + 4 : NULL;
-    if (l->ring.path != NULL && l->ring.path[0] == '\0')
-        cli_usage("--format: 'shm:' lacks the path of a socket");
+void load_read_format(const char *option, const char *text, void *place, void *beside) {
+    const sink_type **format = place;
+    presto_ring_options *ring = beside;
+    ring->path = strncmp(text, "shm:", 4) == 0 ? text + 4 : NULL;
+    if (ring->path != NULL && ring->path[0] == '\0')
+        cli_usage("%s: 'shm:' lacks the path of a socket", option);
     const char *names[16] = {NULL};
     for (size_t i = 0; sink_types[i] != NULL && i + 1 < sizeof names / sizeof *names; i++)
         names[i] = sink_types[i]->name;
-    l->format = sink_types[cli_choice("--format", l->ring.path != NULL ? "shm" : text, names)];
+    *format = sink_types[cli_choice(option, ring->path != NULL ? "shm" : text, names)];
 }
 
 /* Raw records are not parsed, so options about what is in them are refused. */

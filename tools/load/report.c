@@ -92,6 +92,9 @@ void report_print(const load_report *report) {
         cli_message("%s skipped", presto_format_things(stats.skipped, "sample", count));
     if (stats.dropped > 0)
         cli_message("%s left out by steps", presto_format_things(stats.dropped, "sample", count));
+    presto_loader_note note;
+    for (size_t i = 0; presto_loader_get_note(report->loader, i, &note); i++)
+        cli_message("note: %s", note.text);
     print_parts(report);
     presto_verdict verdict;
     presto_loader_verdict(report->loader, &verdict);
@@ -190,12 +193,16 @@ static void add_usage(json_t *object) {
     cli_json_set(object, "peak_rss_bytes", json_integer((json_int_t)peak_rss_bytes()));
 }
 
-static json_t *notes_json(const presto_source *source) {
+/* Of the source, and of the steps. */
+static json_t *notes_json(const load_report *report) {
     size_t count;
-    const char *const *notes = presto_source_notes(source, &count);
+    presto_loader_note told;
+    const char *const *notes = presto_source_notes(report->source, &count);
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
         cli_json_append(array, cli_json_text(notes[i]));
+    for (size_t i = 0; presto_loader_get_note(report->loader, i, &told); i++)
+        cli_json_append(array, cli_json_text(told.text));
     return array;
 }
 
@@ -240,7 +247,7 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "steps", steps_json(report));
     cli_json_set(object, "limit", limit_json(report));
     cli_json_set(object, "mix", parts_json(report));
-    cli_json_set(object, "notes", notes_json(report->source));
+    cli_json_set(object, "notes", notes_json(report));
     cli_json_set(object, "warnings", json_incref(report->warnings));
     return object;
 }

@@ -24,11 +24,6 @@
 #include "photo_encode.h"
 
 enum {
-    OPT_WIDTH = CLI_LONG,
-    OPT_HEIGHT,
-    OPT_QUALITY,
-    OPT_FORMAT,
-    OPT_SEED,
     MAX_COUNT = 100000, /* the five digits of a file name, so that names sort */
     MAX_CLASSES = 100,  /* likewise */
     MIN_SIDE = 16,
@@ -37,20 +32,49 @@ enum {
     NAME_BYTES = 64 /* room for "/class-NN/photo-NNNNN.jpg.part" */
 };
 
-static const cli_option options[] = {
-    {0, "What", NULL, NULL},
-    {'n', "count", "N", "photos to make [default: 1000]"},
-    {'c', "classes", "N", "class folders; the photos are spread evenly [default: 10]"},
-    {OPT_WIDTH, "width", "N", "pixels [default: 500]"},
-    {OPT_HEIGHT, "height", "N", "pixels [default: 375]"},
-    {OPT_QUALITY, "quality", "N", "JPEG quality, 1 to 100 [default: 90]"},
-    {OPT_FORMAT, "format", "NAME", "jpeg, or png16 (RGB of 16 bits) [default: jpeg]"},
-    {OPT_SEED, "seed", "N", "another seed makes other photos [default: 1]"},
+typedef struct photo_options {
+    int count, classes, seed, threads;
+    photo_format format;
+    const char *folder;
+    bool quiet, json;
+} photo_options;
 
-    {0, "How", NULL, NULL},
-    {'o', "output", "DIR", "folder to fill; may hold an earlier run's photos and nothing else"},
-    {'j', "threads", "N", "worker threads; 0 = run inline [default: number of CPUs]"},
-    CLI_COMMON_OPTIONS("print the closing figures as a JSON object on stdout"),
+static void set_defaults(void *job) {
+    unsigned cpus = presto_processor_count();
+    *(photo_options *)job =
+        (photo_options){.count = 1000,
+                        .classes = 10,
+                        .seed = 1,
+                        .threads = (int)(cpus < MAX_THREADS ? cpus : MAX_THREADS),
+                        .format = {.width = 500, .height = 375, .quality = 90}};
+}
+
+/* The names of photo_format.is_png16. */
+static const cli_value formats[] = {{"jpeg", 0}, {"png16", 1}, {NULL, 0}};
+
+static const cli_option options[] = {
+    CLI_GROUP("What"),
+    {'n', "count", "N", "photos to make", CLI_FIELD,
+     CLI_NUMBER(photo_options, count, 1, MAX_COUNT)},
+    {'c', "classes", "N", "class folders; the photos are spread evenly", CLI_FIELD,
+     CLI_NUMBER(photo_options, classes, 1, MAX_CLASSES)},
+    {0, "width", "N", "pixels", CLI_FIELD,
+     CLI_NUMBER(photo_options, format.width, MIN_SIDE, MAX_SIDE)},
+    {0, "height", "N", "pixels", CLI_FIELD,
+     CLI_NUMBER(photo_options, format.height, MIN_SIDE, MAX_SIDE)},
+    {0, "quality", "N", "JPEG quality, 1 to 100", CLI_FIELD,
+     CLI_NUMBER(photo_options, format.quality, 1, 100)},
+    {0, "format", "NAME", "jpeg, or png16 (RGB of 16 bits)", CLI_FIELD,
+     CLI_CHOICE(photo_options, format.is_png16, formats)},
+    {0, "seed", "N", "another seed makes other photos", CLI_FIELD,
+     CLI_NUMBER(photo_options, seed, 0, INT_MAX)},
+
+    CLI_GROUP("How"),
+    {'o', "output", "DIR", "folder to fill; may hold an earlier run's photos and nothing else",
+     NULL, CLI_PATH(photo_options, folder)},
+    {'j', "threads", "N", "worker threads; 0 = run inline", "number of CPUs",
+     CLI_NUMBER(photo_options, threads, 0, MAX_THREADS)},
+    CLI_COMMON_OPTIONS(photo_options, "print the closing figures as a JSON object on stdout", 0),
 };
 
 static const cli_program self = {
@@ -63,14 +87,9 @@ static const cli_program self = {
     "Exit: 0 done, 1 failed, 2 usage.\n"
     "\n"
     "Example: presto-make-photos -n 200 -o photos",
+    sizeof(photo_options),
+    set_defaults,
 };
-
-typedef struct photo_options {
-    int count, classes, width, height, seed, threads;
-    photo_format format;
-    const char *folder;
-    bool quiet, json;
-} photo_options;
 
 /* ---- One photo ---- */
 
@@ -234,62 +253,10 @@ static int make_photos(const photo_options *o) {
 
 /* ---- Command line ---- */
 
-static int number_of(const char *option, const char *text, int least, int most) {
-    return (int)cli_number(option, text, (uint64_t)least, (uint64_t)most);
-}
-
-static void parse_format(photo_format *format, const char *text) {
-    format->is_png16 = strcmp(text, "png16") == 0;
-    if (!format->is_png16 && strcmp(text, "jpeg") != 0)
-        cli_usage("--format: '%s' is neither jpeg nor png16", text);
-    if (format->is_png16 && !photo_has_png())
-        cli_usage("--format: this program was built without libspng");
-}
-
-static void parse_option(photo_options *o, int id, const char *text) {
-    switch (id) {
-    case 'n':
-        o->count = number_of("--count", text, 1, MAX_COUNT);
-        break;
-    case 'c':
-        o->classes = number_of("--classes", text, 1, MAX_CLASSES);
-        break;
-    case OPT_WIDTH:
-        o->format.width = number_of("--width", text, MIN_SIDE, MAX_SIDE);
-        break;
-    case OPT_HEIGHT:
-        o->format.height = number_of("--height", text, MIN_SIDE, MAX_SIDE);
-        break;
-    case OPT_QUALITY:
-        o->format.quality = number_of("--quality", text, 1, 100);
-        break;
-    case OPT_FORMAT:
-        parse_format(&o->format, text);
-        break;
-    case OPT_SEED:
-        o->seed = number_of("--seed", text, 0, INT_MAX);
-        break;
-    case 'j':
-        o->threads = number_of("--threads", text, 0, MAX_THREADS);
-        break;
-    case 'o':
-        o->folder = cli_path("--output", text);
-        break;
-    case CLI_QUIET:
-        o->quiet = true;
-        break;
-    case CLI_JSON:
-        o->json = true;
-        break;
-    default:
-        break;
-    }
-}
-
 static void parse_command_line(photo_options *o, int argc, char **argv) {
-    const char *text = NULL;
-    for (int id; (id = cli_next(argc, argv, &text)) != -1;)
-        parse_option(o, id, text);
+    cli_parse(argc, argv, o);
+    if (o->format.is_png16 && !photo_has_png())
+        cli_usage("--format: this program was built without libspng");
     if (optind < argc)
         cli_usage("unexpected argument '%s'", argv[optind]);
     if (o->folder == NULL)
@@ -320,12 +287,7 @@ static void print_result(const photo_options *o, double wall_s) {
 }
 
 int main(int argc, char **argv) {
-    photo_options o = {.count = 1000,
-                       .classes = 10,
-                       .seed = 1,
-                       .format = {.width = 500, .height = 375, .quality = 90}};
-    unsigned cpus = presto_processor_count();
-    o.threads = (int)(cpus < MAX_THREADS ? cpus : MAX_THREADS);
+    photo_options o = {0};
     cli_start(&self);
     parse_command_line(&o, argc, argv);
     uint64_t started_ns = cli_now_ns();

@@ -16,101 +16,11 @@
 #include <presto/file.h>
 #include <presto/sweep.h>
 
-#include "../cli/cli.h"
-#include "../cli/record_options.h"
+#include "../cli/shared_options.h"
 #include "sweep_check.h"
+#include "sweep_choosing.h"
 #include "sweep_end.h"
-#include "sweep_options.h"
 #include "table.h"
-
-static const cli_option options[] = {
-    {0, "Strategies", NULL, NULL},
-    {'p', "pipeline", "NAME|FILE", "the pipeline"},
-    CLI_SET_OPTION(OPT_SET),
-    CLI_PLUGIN_OPTION(OPT_PLUGIN),
-    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
-                       "the sources are TFRecords, or a dataset, that hold this one; the steps "
-                       "after it run"),
-    {OPT_SPLITS, "splits", "A,B,...",
-     "representations to store [default: all that can be, and unprocessed]"},
-    {OPT_CODECS, "codecs", "A,B,...",
-     "codecs of the records [default: none,zstd:1,zstd:3,lz4,snappy,gzip]"},
-    {OPT_TENSORFLOW, "tensorflow-readable", NULL,
-     "only codecs that every TensorFlow reads: none, zlib, gzip "
-     "[default codecs: none,zlib:1,gzip]"},
-    {'j', "threads", "N,M,...", "numbers of threads [default: 1 and the number of CPUs]"},
-    {OPT_SHARDS, "shards", "N,M,...",
-     "numbers of files that a dataset has; \"threads\": as many as threads [default: threads]"},
-
-    {0, "Measuring", NULL, NULL},
-    {OPT_SAMPLES, "samples", "N", "how many samples to try on; 0 = all [default: 200]"},
-    {OPT_RUNS, "runs", "R", "runs of a strategy: cold epochs, then cached ones [default: 3]"},
-    {OPT_RUN_TIME, "run-time", "SECONDS",
-     "a run's cold epochs are repeated, 128 at most, until they last so long together, and so are "
-     "its cached ones [default: 0.25]"},
-    {OPT_DECIDE_TIME, "decide-time", "SECONDS",
-     "strategies that may be better by their predictions are run, and those near the best take "
-     "turns with more runs, until it is decided which one is recommended, at most so long "
-     "[default: 30]"},
-    {'b', "batch", "N", "samples per batch [default: 32]"},
-    {OPT_PREDICT, "predict", NULL,
-     "run each split without a codec, try the codecs on its records, and predict the other "
-     "strategies; run the best of them, and some others to confirm [default]"},
-    {OPT_MEASURE, "measure", NULL, "run every strategy instead"},
-    {OPT_CONFIRM, "confirm", "N", "how many strategies to run to confirm [default: 6]"},
-    {OPT_SEED, "seed", "S", "of shuffling and random steps [default: 0]"},
-    {OPT_ON_ERROR, "on-error", "POLICY",
-     "samples that fail: fail, skip, skip:N, skip:P% (at most so many) [default: fail]"},
-    CLI_STORAGE_OPTION(OPT_STORAGE, "plan for this storage: cold epochs read no faster than from "
-                                    "it"),
-
-    {0, "Choosing", NULL, NULL},
-    {OPT_WEIGHTS, "weights", "P,S,T",
-     "what preparation time, storage and throughput count [default: 0,0,1]"},
-    {OPT_TARGET, "target", "RATE[+P%]",
-     "samples per second that the training takes: recommend what needs least (with prices: costs "
-     "least) of the strategies that deliver so many and P % more in each cold run; instead of "
-     "--weights [default: +10%]"},
-    {OPT_MAX_STORAGE, "max-storage", "BYTES",
-     "recommend only what stores at most so much: 500MiB, 2TiB"},
-    {OPT_MAX_PREPARE, "max-prepare", "TIME",
-     "recommend only what is prepared in so long: 3600, 90s, 15min, 2h"},
-    {OPT_PRICE_ACCELERATOR, "price-accelerator", "PRICE/h",
-     "what trains, for an hour; with prices, what costs least is recommended (with --target: of "
-     "what reaches it)"},
-    {OPT_PRICE_CPU, "price-cpu", "PRICE/h", "a thread for an hour, preparing and loading"},
-    {OPT_PRICE_STORAGE, "price-storage", "PRICE/GB-month", "what the dataset takes"},
-    {OPT_EPOCHS, "epochs", "N", "of the training; needed with prices"},
-    {OPT_MONTHS, "months", "N", "that the dataset is kept [default: 1]"},
-
-    {0, "Results", NULL, NULL},
-    {'o', "output", "DIR",
-     "folder for the results; trials are written below it, on the storage that is judged, and "
-     "removed"},
-    {OPT_RESUME, "resume", NULL,
-     "go on with a sweep that was stopped: what the folder's trials.jsonl holds is not measured "
-     "again"},
-    {OPT_FORCE, "force", NULL, "replace the results of an earlier sweep"},
-    {OPT_CHECK, "check", "DATASET",
-     "instead: do the new files (SOURCE) still fit this dataset? Compares sizes, shapes and the "
-     "time to load; with -o, the changes with the margin in that sweep's results. Exit 4: the "
-     "recommendation may be another one"},
-    CLI_COMMON_OPTIONS("print results.json on stdout instead of the table"),
-};
-
-static const cli_program self = {
-    "presto-sweep",
-    "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n--check DATASET [-p PIPELINE] [-o DIR] SOURCE...",
-    "Try out how far to preprocess a dataset before storing it, in which codec, read by how many "
-    "threads. Some strategies are written and loaded on a sample of the data; the others are "
-    "predicted, and the best ones run to confirm it (--measure: all are run).",
-    options,
-    "Writes report.html, results.csv, results.json and strategy.yaml (which\n"
-    "presto-write and presto-load take) into DIR.\nExit: 0 done, 1 failed, 2 usage, 3 data "
-    "corrupt,\n4 with --check: the recommendation may be another one.\n"
-    "\n"
-    "Example: presto-sweep -p cv --threads 1,4 --weights 1,0,1 -o sweep photos",
-};
 
 typedef struct sweep_job {
     presto_sweep_options sweep;
@@ -125,168 +35,198 @@ typedef struct sweep_job {
     presto_folder_lock *lock; /* of the output */
 } sweep_job;
 
-static void parse_threads(sweep_job *s, const char *text) {
-    char **list = NULL;
-    size_t count = cli_list("--threads", text, &list);
-    free(s->threads);
-    s->threads = calloc(count, sizeof *s->threads);
-    if (s->threads == NULL) {
-        cli_message("out of memory");
-        exit(CLI_FAILED);
-    }
-    for (size_t i = 0; i < count; i++)
-        s->threads[i] = (unsigned)cli_number("--threads", list[i], 0, PRESTO_MAX_THREADS);
-    free(list);
-    s->sweep.threads = s->threads;
-    s->sweep.thread_count = count;
+/* Numbers and names in lists: what the list is kept in is freed at the end. */
+
+static void read_splits(const char *option, const char *text, void *place, void *beside) {
+    sweep_job *s = place;
+    (void)beside;
+    free(s->splits);
+    s->sweep.split_count = cli_list(option, text, &s->splits);
+    s->sweep.splits = (const char *const *)s->splits;
 }
 
-static void parse_shards(sweep_job *s, const char *text) {
-    char **list = NULL;
-    size_t count = cli_list("--shards", text, &list);
-    free(s->shards);
-    s->shards = calloc(count, sizeof *s->shards);
-    if (s->shards == NULL) {
-        cli_message("out of memory");
-        exit(CLI_FAILED);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i], "threads") != 0) /* 0 */
-            s->shards[i] = (size_t)cli_number("--shards", list[i], 1, MAX_SHARDS);
-    free(list);
-    s->sweep.shard_counts = s->shards;
-    s->sweep.shard_count_count = count;
-}
-
-static void parse_weights(sweep_job *s, const char *text) {
-    char **list = NULL;
-    double weights[3] = {0};
-    if (cli_list("--weights", text, &list) != 3)
-        cli_usage("--weights: '%s' is not three numbers P,S,T", text);
-    for (size_t i = 0; i < 3; i++)
-        weights[i] = cli_fraction("--weights", list[i], 0, INFINITY);
-    if (weights[0] + weights[1] + weights[2] <= 0)
-        cli_usage("--weights: '%s': one of them must be above 0", text);
-    free(list);
-    s->sweep.weights.preparation = weights[0];
-    s->sweep.weights.storage = weights[1];
-    s->sweep.weights.throughput = weights[2];
-}
-
-static void parse_on_error(presto_loader_errors *errors, const char *text) {
-    cli_on_error policy = cli_parse_on_error("--on-error", text);
-    errors->policy = policy.policy;
-    errors->skip_limit = policy.skip_limit;
-    errors->skip_fraction = policy.skip_fraction;
-}
-
-static void parse_codecs(sweep_job *s, const char *text) {
+static void read_codecs(const char *option, const char *text, void *place, void *beside) {
+    sweep_job *s = place;
+    (void)beside;
     free(s->codecs);
-    s->sweep.codec_count = cli_list("--codecs", text, &s->codecs);
+    s->sweep.codec_count = cli_list(option, text, &s->codecs);
     s->sweep.codecs = (const char *const *)s->codecs;
     for (size_t i = 0; i < s->sweep.codec_count; i++)
-        cli_check_codec("--codecs", s->codecs[i], false);
+        cli_check_codec(option, s->codecs[i], false);
 }
 
-/* What is run. False: the option is another one. */
-static bool parse_mode(presto_sweep_options *o, int id, const char *text) {
-    if (id == OPT_CONFIRM)
-        o->confirm_runs = (unsigned)cli_number("--confirm", text, 0, 100000);
-    else if (id == OPT_STORAGE)
-        o->storage = cli_storage("--storage", text);
-    else if (id == OPT_MEASURE || id == OPT_PREDICT)
-        o->mode = id == OPT_MEASURE ? PRESTO_SWEEP_MEASURE : PRESTO_SWEEP_PREDICT;
-    else
-        return false;
-    return true;
-}
-
-static void parse_option(sweep_job *s, int id, const char *text) {
-    presto_sweep_options *o = &s->sweep;
-    if (sweep_parse_choosing(o, id, text) || parse_mode(o, id, text))
-        return;
-    switch (id) {
-    case 'p':
-        s->pipeline_name = text;
-        break;
-    case OPT_PLUGIN:
-        cli_add_plugin(&s->settings, text);
-        break;
-    case OPT_SET:
-        cli_add_setting(&s->settings, text);
-        break;
-    case OPT_FROM:
-        s->settings.from = text;
-        break;
-    case OPT_FEATURE:
-        s->settings.feature = text;
-        break;
-    case OPT_SPLITS:
-        free(s->splits);
-        o->split_count = cli_list("--splits", text, &s->splits);
-        o->splits = (const char *const *)s->splits;
-        break;
-    case OPT_CODECS:
-        parse_codecs(s, text);
-        break;
-    case OPT_TENSORFLOW:
-        o->tensorflow_readable = true;
-        break;
-    case 'j':
-        parse_threads(s, text);
-        break;
-    case OPT_SHARDS:
-        parse_shards(s, text);
-        break;
-    case OPT_SAMPLES:
-        o->samples = cli_number("--samples", text, 0, UINT64_MAX);
-        break;
-    case OPT_RUNS:
-        o->runs = (unsigned)cli_number("--runs", text, 1, 1000);
-        break;
-    case OPT_RUN_TIME:
-        o->run_s = cli_fraction("--run-time", text, 0, 3600);
-        break;
-    case 'b':
-        o->batch_samples = (size_t)cli_number("--batch", text, 1, UINT32_MAX);
-        break;
-    case OPT_SEED:
-        o->seed = cli_number("--seed", text, 0, UINT64_MAX);
-        break;
-    case OPT_WEIGHTS:
-        parse_weights(s, text);
-        break;
-    case OPT_ON_ERROR:
-        parse_on_error(&o->errors, text);
-        break;
-    case OPT_RESUME:
-        o->resume = true;
-        break;
-    case OPT_FORCE:
-        s->force = true;
-        break;
-    case OPT_CHECK:
-        s->check = cli_path("--check", text);
-        break;
-    case 'o':
-        s->output = cli_path("--output", text);
-        break;
-    case CLI_QUIET:
-        s->quiet = true;
-        break;
-    case CLI_JSON:
-        s->json = true;
-        break;
-    default:
-        break;
+/* As many zeros as the list has entries, on the heap. */
+static void *list_numbers(const char *option, const char *text, size_t each, char ***list_out,
+                          size_t *count_out) {
+    *count_out = cli_list(option, text, list_out);
+    void *numbers = calloc(*count_out, each);
+    if (numbers == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
     }
+    return numbers;
 }
+
+static void read_thread_counts(const char *option, const char *text, void *place, void *beside) {
+    sweep_job *s = place;
+    char **list = NULL;
+    (void)beside;
+    free(s->threads);
+    s->threads = list_numbers(option, text, sizeof *s->threads, &list, &s->sweep.thread_count);
+    for (size_t i = 0; i < s->sweep.thread_count; i++)
+        s->threads[i] = (unsigned)cli_number(option, list[i], 0, PRESTO_MAX_THREADS);
+    free(list);
+    s->sweep.threads = s->threads;
+}
+
+static void read_shard_counts(const char *option, const char *text, void *place, void *beside) {
+    sweep_job *s = place;
+    char **list = NULL;
+    (void)beside;
+    free(s->shards);
+    s->shards = list_numbers(option, text, sizeof *s->shards, &list, &s->sweep.shard_count_count);
+    for (size_t i = 0; i < s->sweep.shard_count_count; i++)
+        if (strcmp(list[i], "threads") != 0) /* 0 */
+            s->shards[i] = (size_t)cli_number(option, list[i], 1, PRESTO_MAX_SHARDS);
+    free(list);
+    s->sweep.shard_counts = s->shards;
+}
+
+static void read_weights(const char *option, const char *text, void *place, void *beside) {
+    presto_weights *weights = place;
+    char **list = NULL;
+    double numbers[3] = {0};
+    (void)beside;
+    if (cli_list(option, text, &list) != 3)
+        cli_usage("%s: '%s' is not three numbers P,S,T", option, text);
+    for (size_t i = 0; i < 3; i++)
+        numbers[i] = cli_fraction(option, list[i], 0, INFINITY);
+    if (numbers[0] + numbers[1] + numbers[2] <= 0)
+        cli_usage("%s: '%s': one of them must be above 0", option, text);
+    free(list);
+    weights->preparation = numbers[0];
+    weights->storage = numbers[1];
+    weights->throughput = numbers[2];
+}
+
+static void set_defaults(void *job) {
+    sweep_job *s = job;
+    presto_sweep_options_defaults(&s->sweep);
+}
+
+static const cli_option options[] = {
+    CLI_GROUP("Strategies"),
+    {'p', "pipeline", "NAME|FILE", "the pipeline", NULL, CLI_TEXT(sweep_job, pipeline_name)},
+    CLI_SET_OPTION(sweep_job, settings),
+    CLI_PLUGIN_OPTION(sweep_job, settings),
+    CLI_FROM_OPTION(sweep_job, settings.from,
+                    "the sources are TFRecords, or a dataset, that hold this one; the steps after "
+                    "it run",
+                    NULL),
+    CLI_FEATURE_OPTION(sweep_job, settings.feature),
+    {0, "splits", "A,B,...", "representations to store", "all that can be, and unprocessed",
+     CLI_SPECIAL_OF_ALL(read_splits)},
+    {0, "codecs", "A,B,...", "codecs of the records", "none,zstd:1,zstd:3,lz4,snappy,gzip",
+     CLI_SPECIAL_OF_ALL(read_codecs)},
+    {0, "tensorflow-readable", NULL,
+     "only codecs that every TensorFlow reads: none, zlib, gzip [default codecs: none,zlib:1,gzip]",
+     NULL, CLI_FLAG(sweep_job, sweep.tensorflow_readable)},
+    {'j', "threads", "N,M,...", "numbers of threads", "1 and the number of CPUs",
+     CLI_SPECIAL_OF_ALL(read_thread_counts)},
+    {0, "shards", "N,M,...", "numbers of files that a dataset has; \"threads\": as many as threads",
+     "threads", CLI_SPECIAL_OF_ALL(read_shard_counts)},
+
+    CLI_GROUP("Measuring"),
+    {0, "samples", "N", "how many samples to try on; 0 = all", CLI_FIELD,
+     CLI_NUMBER(sweep_job, sweep.samples, 0, UINT64_MAX)},
+    {0, "runs", "R", "runs of a strategy: cold epochs, then cached ones", CLI_FIELD,
+     CLI_NUMBER(sweep_job, sweep.runs, 1, 1000)},
+    {0, "run-time", "SECONDS",
+     "a run's cold epochs are repeated, 128 at most, until they last so long together, and so are "
+     "its cached ones",
+     CLI_FIELD, CLI_FRACTION(sweep_job, sweep.run_s, 0, 3600)},
+    {0, "decide-time", "SECONDS",
+     "strategies that may be better by their predictions are run, and those near the best take "
+     "turns with more runs, until it is decided which one is recommended, at most so long",
+     CLI_FIELD, CLI_FRACTION(sweep_job, sweep.decide_s, 0, 86400)},
+    {'b', "batch", "N", "samples per batch", CLI_FIELD,
+     CLI_NUMBER(sweep_job, sweep.batch_samples, 1, UINT32_MAX)},
+    {0, "predict", NULL,
+     "run each split without a codec, try the codecs on its records, and predict the other "
+     "strategies; run the best of them, and some others to confirm [default]",
+     NULL, CLI_FLAG_OF(sweep_job, sweep.mode, PRESTO_SWEEP_PREDICT)},
+    {0, "measure", NULL, "run every strategy instead", NULL,
+     CLI_FLAG_OF(sweep_job, sweep.mode, PRESTO_SWEEP_MEASURE)},
+    {0, "confirm", "N", "how many strategies to run to confirm", CLI_FIELD,
+     CLI_NUMBER(sweep_job, sweep.confirm_runs, 0, 100000)},
+    {0, "seed", "S", "of shuffling and random steps", CLI_FIELD,
+     CLI_NUMBER(sweep_job, sweep.seed, 0, UINT64_MAX)},
+    CLI_ON_ERROR_OPTION(sweep_job, sweep.errors,
+                        "samples that fail: fail, skip, skip:N, skip:P% (at most so many)"),
+    CLI_STORAGE_OPTION(sweep_job, sweep.storage,
+                       "plan for this storage: cold epochs read no faster than from it"),
+
+    CLI_GROUP("Choosing"),
+    {0, "weights", "P,S,T", "what preparation time, storage and throughput count", "0,0,1",
+     CLI_SPECIAL(sweep_job, sweep.weights, read_weights)},
+    {0, "target", "RATE[+P%]",
+     "samples per second that the training takes: recommend what needs least (with prices: costs "
+     "least) of the strategies that deliver so many and P % more in each cold run; instead of "
+     "--weights",
+     "+10%", CLI_SPECIAL(sweep_job, sweep.limits, sweep_read_target)},
+    {0, "max-storage", "BYTES", "recommend only what stores at most so much: 500MiB, 2TiB", NULL,
+     CLI_SIZE(sweep_job, sweep.limits.most_stored_bytes, 1)},
+    {0, "max-prepare", "TIME", "recommend only what is prepared in so long: 3600, 90s, 15min, 2h",
+     NULL, CLI_TIME(sweep_job, sweep.limits.most_preparation_s)},
+    {0, "price-accelerator", "PRICE/h",
+     "what trains, for an hour; with prices, what costs least is recommended (with --target: of "
+     "what reaches it)",
+     NULL, CLI_SPECIAL(sweep_job, sweep.prices.accelerator_h, sweep_read_price_of_hour)},
+    {0, "price-cpu", "PRICE/h", "a thread for an hour, preparing and loading", NULL,
+     CLI_SPECIAL(sweep_job, sweep.prices.cpu_h, sweep_read_price_of_hour)},
+    {0, "price-storage", "PRICE/GB-month", "what the dataset takes", NULL,
+     CLI_SPECIAL(sweep_job, sweep.prices.storage_gb_month, sweep_read_price_of_storage)},
+    {0, "epochs", "N", "of the training; needed with prices", NULL,
+     CLI_NUMBER(sweep_job, sweep.prices.epochs, 1, UINT32_MAX)},
+    {0, "months", "N", "that the dataset is kept", CLI_FIELD,
+     CLI_FRACTION(sweep_job, sweep.prices.months, 0, 1000000)},
+
+    CLI_GROUP("Results"),
+    {'o', "output", "DIR",
+     "folder for the results; trials are written below it, on the storage that is judged, and "
+     "removed",
+     NULL, CLI_PATH(sweep_job, output)},
+    {0, "resume", NULL,
+     "go on with a sweep that was stopped: what the folder's trials.jsonl holds is not measured "
+     "again",
+     NULL, CLI_FLAG(sweep_job, sweep.resume)},
+    {0, "force", NULL, "replace the results of an earlier sweep", NULL, CLI_FLAG(sweep_job, force)},
+    {0, "check", "DATASET",
+     "instead: do the new files (SOURCE) still fit this dataset? Compares sizes, shapes and the "
+     "time to load; with -o, the changes with the margin in that sweep's results. Exit 4: the "
+     "recommendation may be another one",
+     NULL, CLI_PATH(sweep_job, check)},
+    CLI_COMMON_OPTIONS(sweep_job, "print results.json on stdout instead of the table", 0),
+};
+
+static const cli_program self = {
+    "presto-sweep",
+    "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n--check DATASET [-p PIPELINE] [-o DIR] SOURCE...",
+    "Try out how far to preprocess a dataset before storing it, in which codec, read by how many "
+    "threads. Some strategies are written and loaded on a sample of the data; the others are "
+    "predicted, and the best ones run to confirm it (--measure: all are run).",
+    options,
+    "Writes report.html, results.csv, results.json and strategy.yaml (which\n"
+    "presto-write and presto-load take) into DIR.\nExit: 0 done, 1 failed, 2 usage, 3 data "
+    "corrupt,\n4 with --check: the recommendation may be another one.\n"
+    "\n"
+    "Example: presto-sweep -p cv --threads 1,4 --weights 1,0,1 -o sweep photos",
+    sizeof(sweep_job),
+    set_defaults,
+};
 
 static void parse_command_line(sweep_job *s, int argc, char **argv) {
-    const char *text = NULL;
-    presto_sweep_options_defaults(&s->sweep);
-    for (int id; (id = cli_next(argc, argv, &text)) != -1;)
-        parse_option(s, id, text);
+    cli_parse(argc, argv, s);
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (s->check != NULL)
         return;

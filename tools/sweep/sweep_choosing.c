@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What presto-sweep chooses by: target, limits, prices. */
-#include <math.h>
+/* What presto-sweep chooses by, where a number has a unit: target and prices. */
 #include <stdint.h>
 #include <string.h>
 
-#include "sweep_options.h"
+#include "sweep_choosing.h"
 
 /* "500" or "500/s": a number with or without its unit, above 0. */
 static double parse_with_unit(const char *option, const char *text, const char *unit) {
@@ -24,60 +23,38 @@ static double parse_with_unit(const char *option, const char *text, const char *
 }
 
 /* "500/s+20%": the rate, and by how much it must be exceeded. */
-static void parse_target(presto_sweep_limits *limits, const char *text) {
+void sweep_read_target(const char *option, const char *text, void *place, void *beside) {
+    presto_sweep_limits *limits = place;
+    (void)beside;
     char rate[64];
     const char *plus = strrchr(text, '+');
     size_t length = plus != NULL && plus > text ? (size_t)(plus - text) : strlen(text);
     bool has_headroom = text[length] == '+' && text[strlen(text) - 1] == '%';
     if (text[length] == '+' && !has_headroom)
-        cli_usage("--target: '%s': what is to be delivered beyond it is a percentage: +10%%", text);
+        cli_usage("%s: '%s': what is to be delivered beyond it is a percentage: +10%%", option,
+                  text);
     if (length >= sizeof rate)
-        cli_usage("--target: '%s' is no rate", text);
+        cli_usage("%s: '%s' is no rate", option, text);
     memcpy(rate, text, length);
     rate[length] = '\0';
-    limits->target_samples_per_s = parse_with_unit("--target", rate, "/s");
+    limits->target_samples_per_s = parse_with_unit(option, rate, "/s");
     if (!has_headroom)
         return;
     char part[64];
     size_t digits = strlen(plus) - 2;
     if (digits >= sizeof part)
-        cli_usage("--target: '%s' is no part of a rate", plus);
+        cli_usage("%s: '%s' is no part of a rate", option, plus);
     memcpy(part, plus + 1, digits);
     part[digits] = '\0';
-    limits->headroom = cli_fraction("--target", part, 0, 1000) / 100;
+    limits->headroom = cli_fraction(option, part, 0, 1000) / 100;
 }
 
-bool sweep_parse_choosing(presto_sweep_options *options, int id, const char *text) {
-    presto_sweep_prices *prices = &options->prices;
-    switch (id) {
-    case OPT_TARGET:
-        parse_target(&options->limits, text);
-        return true;
-    case OPT_DECIDE_TIME:
-        options->decide_s = cli_fraction("--decide-time", text, 0, 86400);
-        return true;
-    case OPT_MAX_STORAGE:
-        options->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
-        return true;
-    case OPT_MAX_PREPARE:
-        options->limits.most_preparation_s = cli_seconds("--max-prepare", text);
-        return true;
-    case OPT_PRICE_STORAGE:
-        prices->storage_gb_month = parse_with_unit("--price-storage", text, "/GB-month");
-        return true;
-    case OPT_PRICE_CPU:
-        prices->cpu_h = parse_with_unit("--price-cpu", text, "/h");
-        return true;
-    case OPT_PRICE_ACCELERATOR:
-        prices->accelerator_h = parse_with_unit("--price-accelerator", text, "/h");
-        return true;
-    case OPT_EPOCHS:
-        prices->epochs = (double)cli_number("--epochs", text, 1, UINT32_MAX);
-        return true;
-    case OPT_MONTHS:
-        prices->months = cli_fraction("--months", text, 0, 1e6);
-        return true;
-    default:
-        return false;
-    }
+void sweep_read_price_of_hour(const char *option, const char *text, void *place, void *beside) {
+    (void)beside;
+    *(double *)place = parse_with_unit(option, text, "/h");
+}
+
+void sweep_read_price_of_storage(const char *option, const char *text, void *place, void *beside) {
+    (void)beside;
+    *(double *)place = parse_with_unit(option, text, "/GB-month");
 }

@@ -14,82 +14,73 @@
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
-#include "../cli/record_options.h"
+#include "../cli/shared_options.h"
 #include "write.h"
 
-enum {
-    OPT_FILE_COMPRESSION = CLI_LONG,
-    OPT_TENSORFLOW,
-    OPT_STRATEGY,
-    OPT_LIMIT,
-    OPT_RESUME,
-    OPT_ON_ERROR,
-    OPT_ERROR_REPORT,
-    OPT_SEED,
-    OPT_EXPLAIN,
-    OPT_HELP_STEPS,
-    OPT_SET,
-    OPT_PLUGIN,
-    OPT_ALLOW,
-    OPT_FROM,
-    OPT_FEATURE,
-    OPT_INDEX,
-    OPT_SPLIT,
-    OPT_PART,
-    OPT_SPLIT_SEED,
-    OPT_SHARD_BYTES,
-};
+/* Until the command line is read, NULL is the codec that is not given. */
+static void set_defaults(void *job) {
+    write_job *w = job;
+    presto_convert_options_defaults(&w->convert);
+    w->default_codec = w->convert.codec;
+    w->convert.codec = NULL;
+}
 
 static const cli_option options[] = {
-    {0, "What", NULL, NULL},
-    {'p', "pipeline", "NAME|FILE", "the pipeline to run"},
-    CLI_SET_OPTION(OPT_SET),
-    CLI_PLUGIN_OPTION(OPT_PLUGIN),
-    CLI_ALLOW_OPTION(OPT_ALLOW, "a strategy"),
-    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
-                       "the sources are TFRecords, or a dataset, that hold this one; the steps "
-                       "after it run"),
-    CLI_INDEX_OPTION(OPT_INDEX),
-    {'u', "up-to", "REPRESENTATION",
-     "store this one [default: the last before a random step, and before one that only widens "
-     "numbers, such as center-pixels, or looks them up, such as embed]"},
+    CLI_GROUP("What"),
+    {'p', "pipeline", "NAME|FILE", "the pipeline to run", NULL, CLI_TEXT(write_job, pipeline_name)},
+    CLI_SET_OPTION(write_job, settings),
+    CLI_PLUGIN_OPTION(write_job, settings),
+    CLI_ALLOW_OPTION(write_job, settings.allows_code, "a strategy"),
+    CLI_FROM_OPTION(write_job, settings.from,
+                    "the sources are TFRecords, or a dataset, that hold this one; the steps after "
+                    "it run",
+                    NULL),
+    CLI_FEATURE_OPTION(write_job, settings.feature),
+    CLI_INDEX_OPTION(write_job, convert.keep_index, convert.index_dir),
+    {'u', "up-to", "REPRESENTATION", "store this one",
+     "the last before a random step, and before one that only widens numbers, such as "
+     "center-pixels, or looks them up, such as embed",
+     CLI_TEXT(write_job, convert.split)},
     {'c', "codec", "CODEC[:LEVEL]",
-     "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip "
-     "[default: none]"},
-    {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
-     "compress each file as a whole: none, gzip or zlib [default: none]"},
-    {OPT_TENSORFLOW, "tensorflow-readable", NULL,
-     "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
-    {OPT_STRATEGY, "strategy", "FILE",
-     "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win"},
-    CLI_PARTITION_OPTIONS(OPT_SPLIT, OPT_PART, OPT_SPLIT_SEED),
-    {OPT_LIMIT, "limit", "N", "only the first N samples"},
+     "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip", "none",
+     CLI_CODEC(write_job, convert.codec)},
+    CLI_FILE_COMPRESSION_OPTION(write_job, convert.file_compression, "", 0),
+    {0, "tensorflow-readable", NULL,
+     "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip", NULL,
+     CLI_FLAG(write_job, tensorflow_readable)},
+    {0, "strategy", "FILE",
+     "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win", NULL,
+     CLI_TEXT(write_job, strategy_file)},
+    CLI_PARTITION_OPTIONS(write_job, convert.partition),
+    {0, "limit", "N", "only the first N samples", NULL,
+     CLI_NUMBER(write_job, convert.limit_samples, 1, UINT64_MAX)},
 
-    {0, "How", NULL, NULL},
-    {'o', "output", "DIR", "folder to write; must be empty, or not exist yet"},
-    {'s', "shards", "N", "number of files [default: as many as threads]"},
-    {OPT_SHARD_BYTES, "shard-bytes", "SIZE",
+    CLI_GROUP("How"),
+    {'o', "output", "DIR", "folder to write; must be empty, or not exist yet", NULL,
+     CLI_PATH(write_job, output)},
+    {'s', "shards", "N", "number of files", "as many as threads",
+     CLI_NUMBER(write_job, convert.shards, 1, PRESTO_MAX_SHARDS), CLI_GIVEN(write_job, has_shards)},
+    {0, "shard-bytes", "SIZE",
      "instead of --shards: as many files as it takes, none larger than this, e.g. 256MiB, unless a "
-     "single record is. With --file-compression, the size before it"},
+     "single record is. With --file-compression, the size before it",
+     NULL, CLI_SIZE(write_job, convert.shard_bytes, 1)},
     {'j', "threads", "N|auto",
-     "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help "
-     "[default: number of CPUs]"},
-    {OPT_RESUME, "resume", NULL,
+     "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help",
+     "number of CPUs", CLI_THREADS(write_job, convert.threads, convert.auto_threads),
+     CLI_GIVEN(write_job, has_threads)},
+    {0, "resume", NULL,
      "go on with an interrupted run of the same command, keeping its finished files; those under "
-     "way, up to four, are made anew, so that more files lose less"},
-    {OPT_ON_ERROR, "on-error", "POLICY",
-     "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
-     "skip, "
-     "skip:N (at most N samples) or skip:P% (of the samples) [default: fail]"},
-    {OPT_ERROR_REPORT, "error-report", "FILE",
-     "append a line of JSON there for each sample skipped, as it happens, or for each run of them "
-     "that are alike: file, record, byte, sample, samples, epoch, status, reason [default: a line "
-     "on stderr]"},
-    {OPT_SEED, "seed", "S", "recorded in dataset.json [default: 0]"},
-    {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
-    {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
+     "way, up to four, are made anew, so that more files lose less",
+     NULL, CLI_FLAG(write_job, convert.resume)},
+    CLI_ON_ERROR_OPTION(write_job, convert.errors,
+                        CLI_ON_ERROR_TEXT("at most N samples", "of the samples")),
+    CLI_ERROR_REPORT_OPTION(write_job, error_file),
+    {0, "seed", "S", "recorded in dataset.json", CLI_FIELD,
+     CLI_NUMBER(write_job, convert.seed, 0, UINT64_MAX), CLI_GIVEN(write_job, has_seed)},
+    CLI_EXPLAIN_OPTIONS(write_job, explain),
     CLI_COMMON_OPTIONS(
-        "print the closing figures, or what --explain says, as a JSON object on stdout"),
+        write_job, "print the closing figures, or what --explain says, as a JSON object on stdout",
+        0),
 };
 
 static const cli_program self = {
@@ -103,116 +94,11 @@ static const cli_program self = {
     "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "\n"
     "Example: presto-write -p cv -u resized -c zstd:3 -o photos-resized photos",
+    sizeof(write_job),
+    set_defaults,
 };
 
-static presto_file_compression parse_file_compression(const char *text) {
-    static const char *const names[] = {"none", "gzip", "zlib", NULL};
-    static const presto_file_compression values[] = {PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP,
-                                                     PRESTO_FILE_ZLIB};
-    return values[cli_choice("--file-compression", text, names)];
-}
-
-static void parse_setting(write_job *w, int id, const char *text) {
-    if (id == OPT_SET)
-        cli_add_setting(&w->settings, text);
-    else if (id == OPT_FROM)
-        w->settings.from = text;
-    else if (id == OPT_FEATURE)
-        w->settings.feature = text;
-    else if (id == OPT_PLUGIN)
-        cli_add_plugin(&w->settings, text);
-    else if (id == OPT_ALLOW)
-        w->settings.allows_code = true;
-}
-
-/* Which samples of the input. */
-static void parse_input_option(write_job *w, int id, const char *text) {
-    presto_convert_options *o = &w->convert;
-    if (id == OPT_INDEX)
-        o->keep_index = cli_parse_index(text, &o->index_dir);
-    else if (id == OPT_SPLIT)
-        o->partition.ratio = text;
-    else if (id == OPT_PART)
-        o->partition.part = text;
-    else if (id == OPT_SPLIT_SEED)
-        o->partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
-    else if (id == OPT_LIMIT)
-        o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
-}
-
-static void parse_option(write_job *w, int id, const char *text) {
-    presto_convert_options *o = &w->convert;
-    cli_on_error policy;
-    switch (id) {
-    case 'p':
-        w->pipeline_name = text;
-        break;
-    case 'u':
-        o->split = text;
-        break;
-    case 'c':
-        cli_check_codec("--codec", text, false);
-        o->codec = text;
-        break;
-    case OPT_FILE_COMPRESSION:
-        o->file_compression = parse_file_compression(text);
-        break;
-    case OPT_TENSORFLOW:
-        w->tensorflow_readable = true;
-        break;
-    case OPT_STRATEGY:
-        w->strategy_file = text;
-        break;
-    case 'o':
-        w->output = cli_path("--output", text);
-        break;
-    case 's':
-        o->shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
-        w->has_shards = true;
-        break;
-    case OPT_SHARD_BYTES:
-        o->shard_bytes = cli_size("--shard-bytes", text, 1);
-        break;
-    case 'j':
-        o->auto_threads = strcmp(text, "auto") == 0;
-        o->threads = o->auto_threads
-                         ? presto_processor_count()
-                         : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
-        w->has_threads = true;
-        break;
-    case OPT_RESUME:
-        o->resume = true;
-        break;
-    case OPT_ON_ERROR:
-        policy = cli_parse_on_error("--on-error", text);
-        o->errors.policy = policy.policy;
-        o->errors.skip_limit = policy.skip_limit;
-        o->errors.skip_fraction = policy.skip_fraction;
-        break;
-    case OPT_ERROR_REPORT:
-        w->error_file = cli_path("--error-report", text);
-        break;
-    case OPT_SEED:
-        o->seed = cli_number("--seed", text, 0, UINT64_MAX);
-        w->has_seed = true;
-        break;
-    case OPT_EXPLAIN:
-        w->explain = true;
-        break;
-    case OPT_HELP_STEPS:
-        cli_help_steps();
-    case CLI_QUIET:
-        w->quiet = true;
-        break;
-    case CLI_JSON:
-        w->json = true;
-        break;
-    default:
-        break;
-    }
-}
-
-/* Explicit options win; until here, NULL is the codec's default. */
+/* Options that are given win. */
 static void apply_strategy(write_job *w) {
     presto_error err;
     presto_convert_options *o = &w->convert;
@@ -245,15 +131,7 @@ static void apply_strategy(write_job *w) {
 }
 
 static void parse_command_line(write_job *w, int argc, char **argv) {
-    const char *text = NULL;
-    presto_convert_options_defaults(&w->convert);
-    const char *default_codec = w->convert.codec;
-    w->convert.codec = NULL;
-    for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
-        parse_setting(w, id, text);
-        parse_input_option(w, id, text);
-        parse_option(w, id, text);
-    }
+    cli_parse(argc, argv, w);
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (w->pipeline_name == NULL && w->strategy_file == NULL)
         cli_usage("--pipeline is missing");
@@ -264,11 +142,11 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
     if (w->strategy_file != NULL)
         apply_strategy(w);
     if (w->convert.codec == NULL)
-        w->convert.codec = default_codec;
+        w->convert.codec = w->default_codec;
     if (w->tensorflow_readable)
         cli_check_codec(w->convert.codec == w->strategy.codec ? w->strategy_file : "--codec",
                         w->convert.codec, true);
-    if (!w->has_threads)
+    if (!w->has_threads || w->convert.auto_threads)
         w->convert.threads = presto_processor_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;

@@ -12,6 +12,7 @@
 typedef struct write_job {
     presto_convert_options convert;
     const char *pipeline_name, *output, *strategy_file, *error_file;
+    const char *default_codec;
     error_report errors;
     json_t *notes; /* of the source, for --json */
     presto_strategy_file strategy;

@@ -21,6 +21,7 @@
 #define MOST_CLASSES ((size_t)1 << 24)
 #define NOTE_BYTES 700
 #define SHOWN_BYTES 200
+#define NAME_BYTES 1024 /* with its NUL; longer labels name no class */
 
 void presto__classes_done(presto__classes *classes) {
     for (size_t i = 0; i < classes->count; i++)
@@ -221,6 +222,42 @@ presto_status presto__classes_read(const presto_option *option, presto__classes 
     }
     *classes_out = classes;
     return PRESTO_OK;
+}
+
+/* ---- labels ---- */
+
+bool presto__take_integer(presto_span text, int64_t *number_out) {
+    char digits[32];
+    while (text.bytes > 0 && memchr(" \t\r\n", text.data[text.bytes - 1], 4) != NULL)
+        text.bytes--;
+    while (text.bytes > 0 && memchr(" \t\r\n", text.data[0], 4) != NULL)
+        text = presto_span_of(text.data + 1, text.bytes - 1);
+    if (text.bytes == 0 || text.bytes >= sizeof digits)
+        return false;
+    memcpy(digits, text.data, text.bytes);
+    digits[text.bytes] = '\0';
+    size_t sign = digits[0] == '-' || digits[0] == '+';
+    if (digits[sign] == '\0' || strspn(digits + sign, "0123456789") != text.bytes - sign)
+        return false;
+    errno = 0;
+    *number_out = strtoll(digits, NULL, 10);
+    return errno == 0;
+}
+
+presto_status presto__classes_number(const presto__classes *classes, presto_span text,
+                                     int64_t *number_out, presto_error *err) {
+    char name[NAME_BYTES];
+    if (!classes->are_numeric && presto__take_integer(text, number_out))
+        return presto__classes_check_number(classes, *number_out, err);
+    while (text.bytes > 0 && memchr(" \t\r\n", text.data[text.bytes - 1], 4) != NULL)
+        text.bytes--;
+    size_t bytes = text.bytes < sizeof name ? text.bytes : sizeof name - 1;
+    memcpy(name, text.data, bytes);
+    name[bytes] = '\0';
+    bool is_name = bytes == text.bytes && memchr(name, '\0', bytes) == NULL;
+    size_t number = is_name ? presto__classes_find(classes, name) : SIZE_MAX;
+    *number_out = (int64_t)number;
+    return number == SIZE_MAX ? presto__classes_fail(classes, name, err) : PRESTO_OK;
 }
 
 /* ---- what is said of them ---- */

@@ -287,6 +287,16 @@ void presto__classes_done(presto__classes *classes);
 /** The number of a class; SIZE_MAX: there is none of this name. */
 size_t presto__classes_find(const presto__classes *classes, const char *name);
 
+/**
+ * The number of the class that a text names: digits are a number, unless classes are called by
+ * numbers. White space behind it does not count.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX (as presto__classes_fail and _check_number).
+ */
+presto_status presto__classes_number(const presto__classes *classes, presto_span text,
+                                     int64_t *number_out, presto_error *err);
+/** A whole number with white space around it; false: the text is none of int64. */
+bool presto__take_integer(presto_span text, int64_t *number_out);
+
 /** PRESTO_ERR_SYNTAX: "class 'bee' is not among the 2 of source.classes (ant, cat)". */
 presto_status presto__classes_fail(const presto__classes *classes, const char *name,
                                    presto_error *err);

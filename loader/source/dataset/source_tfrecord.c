@@ -5,6 +5,8 @@
  * of source_dataset*.c. Here, a sample gets the features that the pipeline asks for.
  * source_tfrecord_look.c looks into the first records; source_tfrecord_settle.c decides.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../steps/pipelines_internal.h"
@@ -53,6 +55,44 @@ static presto_status name_label(const record_view *view, presto_sample *sample, 
     return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                        "the record has no value of \"%.100s\", which the label is to be",
                        view->label);
+}
+
+/* A text names a class; so does a number, if classes are called by numbers. */
+static presto_status class_of(const presto__tfrecord_source *source, const presto_feature *label,
+                              int64_t *number_out, presto_error *err) {
+    const presto__classes *classes = &source->classes;
+    char digits[32];
+    if (label->encoding == PRESTO_ENCODE_BYTES)
+        return presto__classes_number(classes, label->tensor.strings[0], number_out, err);
+    memcpy(number_out, label->tensor.data, sizeof *number_out);
+    if (source->has_names || !classes->are_numeric)
+        return presto__classes_check_number(classes, *number_out, err);
+    snprintf(digits, sizeof digits, "%" PRId64, *number_out);
+    return presto__classes_number(classes, presto_span_of_text(digits), number_out, err);
+}
+
+/* Without any value the label is missing, which is not told here. */
+static presto_status number_label(const presto__tfrecord_source *source, presto_arena *arena,
+                                  presto_sample *sample, presto_error *err) {
+    presto_error why;
+    size_t at = presto_sample_find(sample, presto_span_of_text("label"));
+    presto_feature *feature = at == SIZE_MAX ? NULL : &sample->features[at];
+    if (feature == NULL || !presto__feature_has_value(feature))
+        return PRESTO_OK;
+    bool is_told =
+        feature->encoding == PRESTO_ENCODE_BYTES || feature->encoding == PRESTO_ENCODE_INT64;
+    if (!is_told || feature->tensor.spec.rank != 0)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "the label is neither a whole number nor a text, which source.classes "
+                           "needs");
+    int64_t *number = presto_arena_alloc(arena, sizeof *number, _Alignof(int64_t));
+    if (number == NULL)
+        return presto_fail_memory(err, sizeof *number);
+    if (class_of(source, feature, number, &why) < 0) /* as of what stands in the members of tars */
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s", why.message);
+    feature->encoding = PRESTO_ENCODE_INT64;
+    feature->tensor = (presto_tensor){.spec = {.dtype = PRESTO_INT64}, .data = number};
+    return PRESTO_OK;
 }
 
 static list_feature *find_list(const record_view *view, presto_span name) {
@@ -133,7 +173,10 @@ static presto_status tfrecord_sample(presto__reader *reader, size_t i, presto_ar
     record_view *view = reader->own;
     PRESTO_TRY(source_of(reader)->inner->sample(reader, i, arena, sample_out, err));
     PRESTO_TRY(add_empty_lists(view, arena, sample_out, err));
-    return view->label == NULL ? PRESTO_OK : name_label(view, sample_out, err);
+    if (view->label != NULL)
+        PRESTO_TRY(name_label(view, sample_out, err));
+    const presto__tfrecord_source *source = source_of(reader);
+    return source->classes.count > 0 ? number_label(source, arena, sample_out, err) : PRESTO_OK;
 }
 
 /* ---- readers ---- */
@@ -220,6 +263,7 @@ static void tfrecord_free(presto_source *base) {
     presto__source_done(base);
     presto_dataset_free(source->owned);
     free(source->label);
+    presto__classes_done(&source->classes);
     free(source);
 }
 
@@ -237,6 +281,8 @@ static presto_status tfrecord_identify(const presto_source *base, bool as_named,
     presto__digest_add(digest, &source->is_chosen, sizeof source->is_chosen);
     presto__digest_add(digest, label, strlen(label) + 1);
     presto__digest_add(digest, codec, strlen(codec) + 1);
+    for (size_t i = 0; i < source->classes.count; i++)
+        presto__digest_add(digest, source->classes.names[i], strlen(source->classes.names[i]) + 1);
     return source->inner->identify(base, as_named, digest, err);
 }
 

@@ -12,6 +12,8 @@ typedef struct presto__tfrecord_source {
     presto_dataset *owned;   /* NULL: the dataset is the caller's */
     presto_codec_spec codec; /* of records of other programs */
     char *label;             /* the stored name of the feature `label`; NULL: as it is */
+    presto__classes classes; /* source.classes; those of the feature `label` */
+    bool has_names;          /* labels are numbers of classes: dataset.json names them */
     bool is_chosen;          /* other features than the declared ones are left out */
 } presto__tfrecord_source;
 

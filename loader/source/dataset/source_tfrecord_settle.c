@@ -295,25 +295,39 @@ static bool needs_no_look(const settling *s) {
            declared(base, main) != NULL && (s->label == NULL || declared(base, s->label) != NULL);
 }
 
+/* A text is the name of a class, and becomes its number: of `spec`, the label's. */
+static presto_status take_texts(const settling *s, presto_feature_spec *spec) {
+    if (spec->encoding == PRESTO_ENCODE_INT64 || spec->encoding == PRESTO_ENCODE_NONE)
+        return PRESTO_OK;
+    if (spec->encoding != PRESTO_ENCODE_BYTES || spec->spec.rank != 0)
+        return presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "source.classes names the numbers of the label, but that holds neither "
+                           "whole numbers nor a text");
+    spec->encoding = PRESTO_ENCODE_INT64;
+    spec->spec = (presto_tensor_spec){.dtype = PRESTO_INT64};
+    return PRESTO_OK;
+}
+
 /* The names of the label's numbers. */
 static presto_status name_classes(settling *s) {
-    presto__classes classes;
-    const presto_feature_spec *label = declared(s->base, "label");
-    PRESTO_TRY(presto__classes_read(presto__pipeline_source_option(s->pipeline, "classes"),
-                                    &classes, s->err));
-    if (classes.count == 0)
-        return PRESTO_OK;
+    presto__classes *classes = &s->source->classes;
     presto_status status = PRESTO_OK;
-    if (label != NULL && label->encoding != PRESTO_ENCODE_INT64 &&
-        label->encoding != PRESTO_ENCODE_NONE)
-        status = presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                             "source.classes names the numbers of the label, but that holds no "
-                             "whole numbers");
-    else
-        status = presto__classes_check(&classes, s->base, s->err);
+    presto_feature_spec *label = declared(s->base, "label");
+    PRESTO_TRY(presto__classes_read(presto__pipeline_source_option(s->pipeline, "classes"), classes,
+                                    s->err));
+    if (classes->count == 0)
+        return PRESTO_OK;
+    if (s->label == NULL && s->base->count != 0)
+        status = presto_fail(s->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                             "source.classes is given, but not which feature is the label: "
+                             "source.label names it");
+    if (status >= 0 && label != NULL)
+        status = take_texts(s, label);
+    s->source->has_names = s->base->label_count > 0;
+    if (status >= 0)
+        status = presto__classes_check(classes, s->base, s->err);
     if (status < 0)
         presto_error_set_file(s->err, presto_dataset_shard_path(s->source->records.dataset, 0));
-    presto__classes_done(&classes);
     return status;
 }
 

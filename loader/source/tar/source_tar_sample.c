@@ -143,25 +143,6 @@ static presto_status fail_member(const presto__tar_members *from, const char *ex
                        extension, what);
 }
 
-/* Digits, with a sign and spaces around them. */
-static bool take_integer(presto_span text, int64_t *number_out) {
-    char digits[32];
-    while (text.bytes > 0 && memchr(" \t\r\n", text.data[text.bytes - 1], 4) != NULL)
-        text.bytes--;
-    while (text.bytes > 0 && memchr(" \t\r\n", text.data[0], 4) != NULL)
-        text = presto_span_of(text.data + 1, text.bytes - 1);
-    if (text.bytes == 0 || text.bytes >= sizeof digits)
-        return false;
-    memcpy(digits, text.data, text.bytes);
-    digits[text.bytes] = '\0';
-    size_t sign = digits[0] == '-' || digits[0] == '+';
-    if (digits[sign] == '\0' || strspn(digits + sign, "0123456789") != text.bytes - sign)
-        return false;
-    errno = 0;
-    *number_out = strtoll(digits, NULL, 10);
-    return errno == 0;
-}
-
 /* The array, aligned as its values need it. */
 static presto_status take_array(presto_span content, presto_arena *arena, presto_tensor *tensor_out,
                                 presto_error *err) {
@@ -180,27 +161,12 @@ static presto_status take_array(presto_span content, presto_arena *arena, presto
     return PRESTO_OK;
 }
 
-/* Digits are the number of a class, unless classes are called by numbers. */
 static presto_status make_class(const presto__tar_members *from, presto_span content,
                                 int64_t *number_out, presto_error *err) {
-    const presto__classes *classes = &from->source->classes;
     presto_error why;
-    bool is_number = !classes->are_numeric && take_integer(content, number_out);
-    if (is_number && presto__classes_check_number(classes, *number_out, &why) < 0)
+    if (presto__classes_number(&from->source->classes, content, number_out, &why) < 0)
         return fail_member(from, from->source->label, content, why.message, err);
-    if (is_number)
-        return PRESTO_OK;
-    while (content.bytes > 0 && memchr(" \t\r\n", content.data[content.bytes - 1], 4) != NULL)
-        content.bytes--;
-    char name[200];
-    snprintf(name, sizeof name, "%.*s", (int)(content.bytes < 199 ? content.bytes : 199),
-             (const char *)content.data);
-    size_t number = content.bytes < sizeof name ? presto__classes_find(classes, name) : SIZE_MAX;
-    *number_out = (int64_t)number;
-    if (number != SIZE_MAX)
-        return PRESTO_OK;
-    (void)presto__classes_fail(classes, name, &why);
-    return fail_member(from, from->source->label, content, why.message, err);
+    return PRESTO_OK;
 }
 
 static presto_status make_integer(const presto__tar_members *from, const presto__tar_column *column,
@@ -210,7 +176,7 @@ static presto_status make_integer(const presto__tar_members *from, const presto_
         return presto_fail_memory(err, sizeof *number);
     if (column->value == PRESTO__TAR_CLASS)
         PRESTO_TRY(make_class(from, content, number, err));
-    else if (!take_integer(content, number))
+    else if (!presto__take_integer(content, number))
         return fail_member(from, column->extension, content,
                            "no whole number (int64); source.classes gives the names of classes",
                            err);

@@ -3,7 +3,10 @@
  * extract-text: the bytes of an HTML page -> its main text, UTF-8, a paragraph a line. Navigation,
  * advertisements, notices and what else surrounds the text is left out.
  */
+#include <stdio.h>
 #include <stdlib.h>
+
+#include <presto/text.h>
 
 #include "../../text_input_internal.h"
 #include "extract_text_choice_internal.h"
@@ -34,6 +37,9 @@ static const presto_option_type options[] = {
 };
 
 #if PRESTO_HAVE_HTML
+
+/* More of an unknown charset is not told. */
+#define MAX_LABEL_BYTES 48
 
 typedef struct extract_state {
     presto__choice_options choice;
@@ -108,6 +114,18 @@ static presto_status open_worker(const void *state, const void *model, void **wo
     return PRESTO_OK;
 }
 
+/* A charset that nobody knows is no error: browsers show such pages, too. */
+static void note_charset(presto_step_context *context, const presto__charset *charset) {
+    char label[MAX_LABEL_BYTES], text[MAX_LABEL_BYTES + 128];
+    const char *read_as;
+    presto_span unknown = presto__charset_unknown(charset, &read_as);
+    if (unknown.bytes == 0)
+        return;
+    presto_text_show(unknown, label, sizeof label);
+    snprintf(text, sizeof text, "unknown charset '%s', read as %s", label, read_as);
+    presto_step_note(context, text);
+}
+
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err) {
     const extract_state *extract = state;
@@ -120,6 +138,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
         PRESTO_TRY(presto__input_check(in->strings[0], &rules, err));
     PRESTO_TRY(
         presto__charset_decode(worker->charset, in->strings[0], extract->encoding, &text, err));
+    note_charset(context, worker->charset);
     PRESTO_TRY(presto__page_build(&worker->page, worker->html, text, err));
     PRESTO_TRY(presto__measures_take(&worker->measures, &worker->page, err));
     presto__page_choose(&worker->page, &worker->measures, &extract->choice);

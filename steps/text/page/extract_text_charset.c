@@ -24,7 +24,8 @@ struct presto__charset {
     uchardet_t statistics;
     iconv_t converter; /* (iconv_t)-1: none */
     char converter_name[MAX_NAME_BYTES + 1];
-    presto__declared declared; /* of the last page; what it borrows from may be gone */
+    const char *read_as;       /* of the last page: the encoding that it was decoded from */
+    presto__declared declared; /* of the last page; borrows from it */
     presto_buffer out;
 };
 
@@ -303,12 +304,15 @@ static bool decode_guessed(presto__charset *charset, presto_span in, presto_span
     const presto__page_encoding *encoding = presto__encoding_find(presto_span_of_text(name));
     if (name[0] == '\0' || strncasecmp(name, "UTF-", 4) == 0)
         return false;
+    charset->read_as = encoding != NULL ? encoding->name : name;
     if (encoding != NULL && encoding->kind != PRESTO__ENCODING_REPLACEMENT) {
         *status_out = decode_as(charset, in, encoding, text_out, err);
         return true;
     }
-    if (!use_converter(charset, name))
+    if (!use_converter(charset, name)) {
+        charset->read_as = "utf-8";
         return false;
+    }
     *status_out = convert(charset, in, text_out, err);
     return true;
 }
@@ -322,10 +326,13 @@ static presto_status decode_unmarked(presto__charset *charset, presto_span in,
     /* Of seven bits, with escapes: this is no ASCII. */
     bool is_escaped = declared != NULL && (declared->kind == PRESTO__ENCODING_REPLACEMENT ||
                                            strcmp(declared->name, "iso-2022-jp") == 0);
+    charset->read_as = "utf-8";
     if ((count.invalid == 0 && !is_escaped) || count.valid > 8 * count.invalid)
         return use_utf8(charset, in, count, text_out, err);
-    if (declared != NULL && declared->kind != PRESTO__ENCODING_UTF8)
+    if (declared != NULL && declared->kind != PRESTO__ENCODING_UTF8) {
+        charset->read_as = declared->name;
         return decode_as(charset, in, declared, text_out, err);
+    }
     if (decode_guessed(charset, in, text_out, &status, err))
         return status;
     return use_utf8(charset, in, count, text_out, err);
@@ -351,4 +358,9 @@ presto_status presto__charset_decode(presto__charset *charset, presto_span in, c
         return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                            "neither the Encoding Standard nor iconv knows the encoding %s", wanted);
     return convert(charset, in, text_out, err);
+}
+
+presto_span presto__charset_unknown(const presto__charset *charset, const char **read_as_out) {
+    *read_as_out = charset->read_as;
+    return charset->declared.unknown;
 }

@@ -26,6 +26,10 @@ void presto__charset_free(presto__charset *charset);
 presto_status presto__charset_decode(presto__charset *charset, presto_span in, const char *wanted,
                                      presto_span *text_out, presto_error *err);
 
+/** The charset that the page decoded last declares, if nobody knows it, and what the page was read
+ * as instead. Empty: it declares none of that kind. Borrows from the page. */
+presto_span presto__charset_unknown(const presto__charset *charset, const char **read_as_out);
+
 /** Is it a label of the Encoding Standard, or does iconv know an encoding of this name? */
 bool presto__charset_is_known(const char *name);
 
