@@ -36,8 +36,9 @@ typedef struct walk {
     node *nodes;
     uint32_t *queue;
     uint32_t queued;
-    bool has_space; /* in a key */
-    bool is_cut;    /* a text begins inside a character */
+    bool has_space;  /* in a key */
+    bool is_cut;     /* a text begins inside a character */
+    uint32_t growth; /* times as many bytes as it is mapped from, an entry has at most */
 } walk;
 
 static uint32_t unit_at(const walk *w, uint32_t i) {
@@ -76,9 +77,18 @@ static presto_status check_node(walk *w, uint32_t i, presto_error *err) {
         return fail_at(w, i, PRESTO_ERR_CORRUPT, "points behind its texts", err);
     w->is_cut = w->is_cut || (w->texts.data[at] & 0xc0) == 0x80;
     /* A space becomes three bytes. */
-    size_t most = (size_t)w->nodes[i].shortest * PRESTO__SENTENCEPIECE_MAX_GROWTH / 3;
-    if (strnlen((const char *)w->texts.data + at, most + 1) > most)
+    size_t shortest = w->nodes[i].shortest;
+    size_t most = shortest * PRESTO__SENTENCEPIECE_MAX_GROWTH / 3;
+    size_t bytes = strnlen((const char *)w->texts.data + at, most + 1);
+    if (bytes > most)
         return fail_at(w, i, PRESTO_ERR_LIMIT, "makes texts more than 100 times as long", err);
+    const char *text = (const char *)w->texts.data + at;
+    size_t spaces = 0;
+    for (size_t k = 0; k < bytes; k++)
+        spaces += text[k] == ' ';
+    uint32_t growth = (uint32_t)((bytes + 2 * spaces + shortest - 1) / shortest);
+    if (growth > w->growth)
+        w->growth = growth;
     return PRESTO_OK;
 }
 
@@ -157,7 +167,7 @@ static bool has_mark(presto_span texts) {
 }
 
 presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spaces_out,
-                                     presto_error *err) {
+                                     uint32_t *growth_out, presto_error *err) {
     walk w = {.offset = offset};
     *spaces_out = false;
     if (map.bytes == 0)
@@ -180,6 +190,7 @@ presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spa
         status = measure_paths(&w, err);
     /* The library takes what follows half a character for its rest. */
     bool is_whole = !w.is_cut && presto__utf8_valid_bytes(w.texts) == w.texts.bytes;
+    *growth_out = w.growth > 1 ? w.growth : 1;
     *spaces_out = w.has_space || has_mark(w.texts) || !is_whole;
     free(w.nodes);
     free(w.queue);

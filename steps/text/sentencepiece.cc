@@ -95,18 +95,29 @@ const presto__sentencepiece_info *presto__sentencepiece_get_info(
     return &model->info;
 }
 
+/* How many bytes a text has at most when the library has mapped its characters: a space becomes
+ * three bytes, and so does a byte that is no UTF-8. */
+static uint64_t most_mapped(presto_span text, uint64_t growth) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < text.bytes; i++)
+        bytes += text.data[i] == ' ' || text.data[i] >= 0x80 ? 3 : 1;
+    return bytes * growth;
+}
+
 presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *model, presto_span text,
                                                presto_buffer *ids, presto_error *err) {
     static const char what[] = "the text cannot be encoded";
     static_assert(sizeof(int) == sizeof(int32_t), "ids are int32");
     const uint64_t each = model->info.most_compared;
-    if (each > PRESTO__SENTENCEPIECE_USUAL_TOKEN_BYTES &&
-        text.bytes > PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / each)
+    const uint64_t growth = model->info.growth;
+    const uint64_t most = PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / (each > 0 ? each : 1);
+    if (each > PRESTO__SENTENCEPIECE_USUAL_TOKEN_BYTES && most_mapped(text, growth) > most)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a text of %zu bytes, and the model has tokens of up to %ju bytes: it "
-                           "would take too long; cut it into texts of %ju bytes at most",
-                           text.bytes, static_cast<uintmax_t>(each),
-                           static_cast<uintmax_t>(PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / each));
+                           "a text of %zu bytes, or %ju when its characters are mapped, and the "
+                           "model has tokens of up to %ju bytes: it would take too long; cut it "
+                           "into texts of %ju bytes at most",
+                           text.bytes, static_cast<uintmax_t>(most_mapped(text, growth)),
+                           static_cast<uintmax_t>(each), static_cast<uintmax_t>(most / growth / 3));
     return guarded(what, err, [&] {
         std::vector<int> found;
         const auto result = model->processor.Encode(view(text), &found);

@@ -241,9 +241,11 @@ static presto_status check_normalizer(check *c, const message *m, const field *s
     presto_status status;
     while ((status = next_field(&fields, &f, err)) == PRESTO_OK) {
         bool maps_spaces = false;
+        uint32_t growth = 1;
         if (is_message(&f, 2))
-            PRESTO_TRY(
-                presto__charsmap_check(f.bytes, offset_of(m, f.bytes.data), &maps_spaces, err));
+            PRESTO_TRY(presto__charsmap_check(f.bytes, offset_of(m, f.bytes.data), &maps_spaces,
+                                              &growth, err));
+        c->info.growth = growth > c->info.growth ? growth : c->info.growth;
         c->maps_spaces = c->maps_spaces || maps_spaces;
         if (f.number == 3 && f.type == WIRE_VARINT)
             c->no_prefix = c->no_prefix || f.value == 0;
@@ -282,7 +284,7 @@ static presto_status check_fields(check *c, message *m, presto_error *err) {
 
 presto_status presto__sentencepiece_check(presto_span model, presto__sentencepiece_info *info_out,
                                           presto_error *err) {
-    check c = {.model_type = TYPE_UNIGRAM};
+    check c = {.model_type = TYPE_UNIGRAM, .info = {.growth = 1}};
     message m = {model.data, model.data, model.data + model.bytes};
     presto_status status = check_fields(&c, &m, err);
     presto_buffer_done(&c.symbols);

@@ -17,8 +17,8 @@ extern "C" {
 #define PRESTO__MODEL_MAX_TOKENS 1048576
 /* The longest token: the library builds its trie by recursion, one level a byte. */
 #define PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES 4096
-/* At each byte of a text, the library compares up to the longest token. If that is longer than
- * this, tokens times text are limited. */
+/* At each byte of a text whose characters are mapped, the library compares up to the longest token.
+ * If that is longer than this, tokens times text are limited. */
 #define PRESTO__SENTENCEPIECE_USUAL_TOKEN_BYTES 128
 #define PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES 2147483648
 /* A text may become this many times as long when its characters are mapped. */
@@ -28,9 +28,10 @@ typedef struct presto__sentencepiece_info {
     uint32_t token_count;
     uint32_t unknown_id; /* of the one token that stands for unknown characters */
     uint32_t
-        most_compared;    /* bytes of the longest token that is looked for at each byte of a text */
-    bool has_byte_pieces; /* unknown characters become bytes, not the unknown token */
-    bool has_byte_names;  /* without byte pieces, yet a token is called as one of them */
+        most_compared; /* bytes of the longest token that is looked for at each byte of a text */
+    uint32_t growth; /* of its map of characters; 1: it has none, or none that makes texts longer */
+    bool has_byte_pieces;   /* unknown characters become bytes, not the unknown token */
+    bool has_byte_names;    /* without byte pieces, yet a token is called as one of them */
     bool words_stand_alone; /* the ids of a text are those of its words, one after the other, where
                                words end at spaces, and the text has no U+2581 */
 } presto__sentencepiece_info;
@@ -50,10 +51,11 @@ presto_status presto__sentencepiece_check(presto_span model, presto__sentencepie
  * The check of the map of characters alone: a double array (Darts-clone) and texts that end with
  * NUL. `offset` is where it starts in the file. *spaces_out: it may change what is beyond
  * a word: a space is mapped, alone or with others, or something is mapped to U+2581 or to half a
- * character.
+ * character. *growth_out: what it maps becomes at most so many times as long, spaces having three
+ * bytes.
  */
 presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spaces_out,
-                                     presto_error *err);
+                                     uint32_t *growth_out, presto_error *err);
 
 /**
  * Append to `out` the model without its self-tests, and with tokens for the 256 bytes behind its

@@ -421,9 +421,14 @@ START_TEST(long_tokens_are_not_looked_for_in_long_texts) {
     ck_assert_status(
         presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most + 1), &ids, &err),
         PRESTO_ERR_LIMIT, &err);
-    ck_assert_str_eq(err.message, "a text of 524289 bytes, and the model has tokens of up to 4096 "
-                                  "bytes: it would take too long; cut it into texts of 524288 "
-                                  "bytes at most");
+    ck_assert_str_eq(err.message,
+                     "a text of 524289 bytes, or 524289 when its characters are mapped, and the "
+                     "model has tokens of up to 4096 bytes: it would take too long; cut it into "
+                     "texts of 174762 bytes at most");
+    memset(text, ' ', most / 3 + 1); /* three bytes each */
+    ck_assert_status(
+        presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most), &ids, &err),
+        PRESTO_ERR_LIMIT, &err);
     free(text);
     presto__sentencepiece_free(loaded);
     presto_buffer_done(&model);
@@ -434,19 +439,25 @@ END_TEST
 /* A map of characters whose array has 512 units; unit(i, value) sets one. */
 enum { UNITS = 512 };
 
-static presto_status try_map(const uint32_t *units, const char *texts, size_t text_bytes,
-                             presto_error *err) {
+static void put_map(presto_buffer *model, const uint32_t *units, const char *texts,
+                    size_t text_bytes) {
     uint8_t map[4 + UNITS * 4 + 1024] = {UNITS * 4 & 0xff, UNITS * 4 >> 8};
     for (size_t i = 0; i < UNITS; i++)
         for (size_t b = 0; b < 4; b++)
             map[4 + i * 4 + b] = (uint8_t)(units[i] >> 8 * b);
     memcpy(map + 4 + sizeof(uint32_t) * UNITS, texts, text_bytes);
-    presto_buffer model = {0}, spec = {0};
-    put_piece(&model, "<unk>", 5, 2);
-    put_piece(&model, "b", 1, 1);
+    presto_buffer spec = {0};
+    put_piece(model, "<unk>", 5, 2);
+    put_piece(model, "b", 1, 1);
     put_field(&spec, 2, map, 4 + UNITS * 4 + text_bytes);
-    put_field(&model, 3, spec.data, spec.bytes);
+    put_field(model, 3, spec.data, spec.bytes);
     presto_buffer_done(&spec);
+}
+
+static presto_status try_map(const uint32_t *units, const char *texts, size_t text_bytes,
+                             presto_error *err) {
+    presto_buffer model = {0};
+    put_map(&model, units, texts, text_bytes);
     return try_made(&model, err);
 }
 
@@ -481,6 +492,38 @@ START_TEST(maps_of_characters_are_walked_before_they_are_used) {
 }
 END_TEST
 
+START_TEST(long_tokens_are_not_looked_for_in_texts_that_become_long) {
+    static char many_x[PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES];
+    size_t most = PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / sizeof many_x / 30;
+    presto_buffer model = {0}, ids = {0};
+    presto__sentencepiece *loaded = NULL;
+    presto_error err;
+    uint32_t units[UNITS];
+    for (uint32_t i = 0; i < UNITS; i++)
+        units[i] = ~i & 0xff;
+    units[0] = unit(0, 256, false);
+    units[256 ^ 'a'] = unit('a', 'q', true);
+    units[256 ^ 'a' ^ 'q'] = UINT32_C(0x80000001);
+    put_map(&model, units, "\0yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy", 32); /* a: 30 of y */
+    memset(many_x, 'x', sizeof many_x);
+    put_piece(&model, many_x, sizeof many_x, 1);
+    ck_assert_ok(presto__sentencepiece_new(presto_buffer_span(&model), &loaded, &err), &err);
+    char *text = malloc(most + 1);
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'a', most + 1);
+    ck_assert_ok(presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most), &ids, &err),
+                 &err);
+    ck_assert_status(
+        presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most + 1), &ids, &err),
+        PRESTO_ERR_LIMIT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "cut it into texts of 5825 bytes at most"));
+    free(text);
+    presto__sentencepiece_free(loaded);
+    presto_buffer_done(&model);
+    presto_buffer_done(&ids);
+}
+END_TEST
+
 /* ---- tokenizer.json ---- */
 
 static bool has_sentencepiece(void) {
@@ -507,11 +550,12 @@ int main(void) {
         models_that_would_overflow_the_library_are_refused,
         long_tokens_are_not_looked_for_in_long_texts,
         maps_of_characters_are_walked_before_they_are_used,
+        long_tokens_are_not_looked_for_in_texts_that_become_long,
     };
     size_t count = sizeof tests / sizeof tests[0];
     if (!has_sentencepiece()) {
         first_model = SENTENCEPIECE_COUNT;
-        count -= 8;
+        count -= 9;
     }
     return presto_check_main("bpe-encode", tests, count, 300);
 }
