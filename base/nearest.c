@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include <presto/text.h>
 
@@ -41,12 +42,16 @@ static size_t edit_distance(const char *a, const char *b) {
 
 const char *presto_text_nearest(const char *word, const char *const *words) {
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 1;
+    size_t length = strlen(word), best_distance = length / 3 + 1;
+    bool best_begins = false; /* with `word`: png is png16 rather than jpeg */
     for (; *words != NULL; words++) {
         size_t distance = edit_distance(word, *words);
-        if (distance <= best_distance && (best == NULL || distance < best_distance)) {
+        bool begins = strncasecmp(word, *words, length) == 0;
+        if (distance < best_distance ||
+            (distance == best_distance && (best == NULL || (begins && !best_begins)))) {
             best = *words;
             best_distance = distance;
+            best_begins = begins;
         }
     }
     return best;

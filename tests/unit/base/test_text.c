@@ -130,6 +130,17 @@ START_TEST(names_of_any_bytes_come_back_from_utf8) {
 }
 END_TEST
 
+START_TEST(of_words_as_near_the_one_that_is_begun_is_meant) {
+    static const char *const words[] = {"jpeg", "png16", "png", NULL};
+    ck_assert_str_eq(presto_text_nearest("jpg", words), "jpeg");
+    ck_assert_str_eq(presto_text_nearest("PNG1", words), "png16");
+    ck_assert_str_eq(presto_text_nearest("pmg", words), "png");
+    ck_assert_ptr_null(presto_text_nearest("tiff", words));
+    static const char *const formats[] = {"jpeg", "png16", NULL};
+    ck_assert_str_eq(presto_text_nearest("png", formats), "png16");
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         printable_text_of_any_language_is_shown_as_it_is,
@@ -137,6 +148,7 @@ int main(void) {
         what_does_not_fit_is_cut_between_characters,
         messages_of_errors_hold_nothing_else,
         names_of_any_bytes_come_back_from_utf8,
+        of_words_as_near_the_one_that_is_begun_is_meant,
     };
     return presto_check_main("text", tests, sizeof tests / sizeof tests[0], 60);
 }
