@@ -237,11 +237,13 @@ static presto_status find_files(const value_place *place, const presto__yaml_nod
 static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
                                 presto_option *value) {
     if (node->kind != PRESTO__YAML_SEQUENCE && presto__yaml_is_text(node) &&
-        node->text[0] != '\0' && place->type->kind == PRESTO_OPTION_TEXT_LIST)
+        node->text[0] != '\0' && place->type->kind == PRESTO_OPTION_TEXT_LIST) {
+        const char *quote = node->is_plain ? "" : "'"; /* [*.jpg] is no YAML */
         return presto__yaml_fail(
-            node, place->err, "%s: option '%s' needs %s, gets a text '%s': write [%s]",
+            node, place->err, "%s: option '%s' needs %s, gets a text '%s': write [%s%s%s]",
             place->owner, place->type->name, presto__option_kind_text(place->type->kind),
-            node->text, node->text);
+            node->text, quote, node->text, quote);
+    }
     if (node->kind != PRESTO__YAML_SEQUENCE)
         return fail_kind(place, node);
     if (node->first == NULL)

@@ -119,8 +119,12 @@ static presto_status parse_value(const change *wanted, presto_arena *arena,
     presto_error inner;
     presto_status status =
         presto__yaml_parse(presto_span_of_text(wanted->value), arena, value_out, &inner);
-    if (status == PRESTO_ERR_SYNTAX)
-        return fail_change(wanted->argument, "the value cannot be read as YAML", err);
+    if (status == PRESTO_ERR_SYNTAX) /* *.jpg would be an alias */
+        return fail_change(wanted->argument,
+                           wanted->value[strcspn(wanted->value, "*&!%@`")] != '\0'
+                               ? "the value cannot be read as YAML (put the text in quotes)"
+                               : "the value cannot be read as YAML",
+                           err);
     if (status < 0 && err != NULL)
         *err = inner;
     return status;

@@ -24,6 +24,9 @@ START_TEST(set_changes_options_with_the_checks_of_the_text) {
     check_set("scale[2].table=a/b", PRESTO_OK, "\"table\": \"/"); /* of the working folder */
     check_set("scale[2].table=a/b", PRESTO_OK, "/a/b\"");
     check_set("source.match=['*.a', '*.b']", PRESTO_OK, "\"match\": [\"*.a\", \"*.b\"]");
+    check_set("source.match='*.a'", PRESTO_ERR_SYNTAX, "gets a text '*.a': write ['*.a']");
+    check_set("source.match=a", PRESTO_ERR_SYNTAX, "gets a text 'a': write [a]");
+    check_set("source.match=[*.a]", PRESTO_ERR_SYNTAX, "as YAML (put the text in quotes)");
     check_set("source.feature=page", PRESTO_OK, "\"feature\": \"page\"");
     check_set("split-words.reads=note", PRESTO_OK, "\"reads\": \"note\"");
     check_set("scale.factor=7", PRESTO_ERR_SYNTAX, "has 2 steps scale");
