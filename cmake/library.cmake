@@ -15,7 +15,12 @@ endforeach()
 # C++ templates of the standard library are never hidden by the compiler.
 target_link_options(presto_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/presto.map)
 set_target_properties(presto_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/presto.map)
-set_target_properties(presto_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+# Until 1.0, another second number may be another interface (docs/compatibility.md).
+set(presto_interface ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(presto_interface 0.${PROJECT_VERSION_MINOR})
+endif()
+set_target_properties(presto_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${presto_interface})
 
 # presto.pc tells where it is by its own place, so that an installation may be moved; folders that were configured as absolute
 # ones stay where they are.

@@ -22,7 +22,7 @@ check_programs() {
 
 # Nothing names the prefix but the place where presto.pc was found.
 check_library() {
-    local prefix=$1 data=$2 flags libdir
+    local prefix=$1 data=$2 flags libdir version
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name presto.pc)")
     export PKG_CONFIG_PATH
     libdir=$(pkg-config --variable=libdir presto)
@@ -30,7 +30,9 @@ check_library() {
     "$cc" -std=c11 -Wall -Werror "$example" -o "$data/stream" "${flags[@]}"
     LD_LIBRARY_PATH=$libdir "$data/stream" "$data/dataset" | tee "$data/out"
     [[ $(wc -l <"$data/out") == 4 ]] # three batches, the last once more
-    LD_LIBRARY_PATH=$libdir ldd "$data/stream" | grep -F "=> $libdir/libpresto.so"
+    # Until 1.0, a library of another second number is not taken.
+    version=$(pkg-config --modversion presto)
+    LD_LIBRARY_PATH=$libdir ldd "$data/stream" | grep -F "libpresto.so.${version%.*} => $libdir/libpresto.so"
 
     mkdir "$data/shared"
     mv "$libdir"/libpresto.so* "$data/shared"
