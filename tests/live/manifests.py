@@ -57,13 +57,12 @@ def tables():
     rows = list(zip(FILES, ["cat", "dog", "dog", "ape"], [3, -4, 0, 12], [0.5, 2, -1e-3, 1e20], ["x", "y, z", "", "1"]))
     for separator, end, bom, quoting in itertools.product(",;\t|", ["\n", "\r\n", "\r"], ["", "\ufeff"],
                                                           [csv.QUOTE_MINIMAL, csv.QUOTE_ALL]):
-        if separator == "\t" and quoting == csv.QUOTE_MINIMAL:
-            quoting = csv.QUOTE_NONE
         out = io.StringIO()
         writer = csv.writer(out, delimiter=separator, lineterminator=end, quoting=quoting)
         writer.writerow(["path", "class", "n", "x", "text"])
         writer.writerows(rows)
         yield "t.csv", (bom + out.getvalue()).encode(), {"sep": separator}
+    yield "t.tsv", b'path\tclass\tn\tx\ttext\na.bin\t"cat"\t3\t.5\t"x\ty ""z"""\nb.bin\tdog\t4\t1.5\tan inch: 1"\n', {"sep": "\t"}
     yield "t.csv", b"Path, class, n, x, text\na.bin, cat, 3, 0.5, x\nb.bin, \"dog\", -4, 2, \"y, z\"\n", {"skipinitialspace": True}
     yield "t.csv", b"PATH,class,n,x,text\na.bin,cat, 3,0.5 ,x\nb.bin,dog,-4 ,inf,y\n", {}
     yield "t.csv", b"path,class,n,x,text\na.bin,cat,007,-Infinity,x\nb.bin,dog,+4,1E3,y\n", {}

@@ -36,6 +36,7 @@ typedef struct taking {
     size_t path_column, label_column; /* the latter SIZE_MAX: none */
     size_t *columns;                  /* that become features */
     size_t column_count;
+    bool is_json;          /* what looks like a number in quotes is a text */
     bool *are_texts;       /* of each column: source.texts names it */
     presto__classes given; /* source.classes */
     char **classes;        /* else those of the table, sorted; NULL: there are none */
@@ -258,9 +259,30 @@ static size_t first_row_with(const taking *t, size_t column, bool is_number) {
     return SIZE_MAX;
 }
 
+/* Digits, one comma, digits. */
+static bool has_decimal_comma(const char *text) {
+    const char *at = text + (text[0] == '-' || text[0] == '+');
+    size_t whole = strspn(at, "0123456789");
+    size_t rest = at[whole] == ',' ? strspn(at + whole + 1, "0123456789") : 0;
+    return whole > 0 && rest > 0 && at[whole + 1 + rest] == '\0';
+}
+
+static presto_status fail_comma(const taking *t, size_t row, size_t column, presto_error *err) {
+    return fail_manifest(
+        t,
+        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                    "line %" PRIu64 ": '%.64s' of column '%.64s' has a decimal comma: numbers are "
+                    "written with a point; source.texts=[%.64s] takes the column as texts",
+                    t->table.lines[row], presto__manifest_cell(&t->table, row, column),
+                    t->table.names[column], t->table.names[column]),
+        err);
+}
+
 /* A cell of another kind than its column. */
 static presto_status fail_odd(const taking *t, size_t row, size_t column, presto_error *err) {
     bool is_number = presto__text_is_number(presto__manifest_cell_kind(&t->table, row, column));
+    if (has_decimal_comma(presto__manifest_cell(&t->table, row, column)))
+        return fail_comma(t, row, column, err);
     size_t other = first_row_with(t, column, !is_number);
     const char *name = t->table.names[column];
     return fail_manifest(
@@ -612,7 +634,46 @@ static presto_status note_spaces(const taking *t, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* Numbers with decimal commas would be texts, or classes. */
+static presto_status check_commas(const taking *t, size_t column, presto_error *err) {
+    size_t first = SIZE_MAX;
+    if (t->is_json || t->table.kinds[column] != PRESTO__TEXT_NAME || t->are_texts[column])
+        return PRESTO_OK;
+    for (size_t row = 0; row < t->table.row_count; row++) {
+        bool has_comma = has_decimal_comma(presto__manifest_cell(&t->table, row, column));
+        if (!has_comma && !lacks_value(t, row, column) &&
+            !presto__text_is_number(presto__manifest_cell_kind(&t->table, row, column)))
+            return PRESTO_OK; /* there are other texts, too */
+        if (has_comma && first == SIZE_MAX)
+            first = row;
+    }
+    if (first == SIZE_MAX)
+        return PRESTO_OK;
+    return fail_comma(t, first, column, err);
+}
+
+/* Before labels are numbered. */
+static presto_status check_all_commas(const taking *t, presto_error *err) {
+    if (t->label_column != SIZE_MAX)
+        PRESTO_TRY(check_commas(t, t->label_column, err));
+    for (size_t i = 0; i < t->column_count; i++)
+        PRESTO_TRY(check_commas(t, t->columns[i], err));
+    return PRESTO_OK;
+}
+
+static presto_status note_quotes(const taking *t, presto_error *err) {
+    char text[NOTE_BYTES];
+    if (t->table.odd_quote == 0)
+        return PRESTO_OK;
+    snprintf(text, sizeof text,
+             "%.200s: quotes are kept as text, because in line %" PRIu64
+             " a field begins with one and does not end with one",
+             t->file, t->table.odd_quote);
+    return presto__source_note(&t->source->base, text, err);
+}
+
 static presto_status note_kinds(const taking *t, presto_error *err) {
+    PRESTO_TRY(note_quotes(t, err));
     if (t->label_column != SIZE_MAX)
         PRESTO_TRY(note_fractions(t, t->label_column, err));
     for (size_t i = 0; i < t->column_count; i++)
@@ -653,9 +714,9 @@ static presto_status read_table(taking *t, presto_error *err) {
     presto_arena arena = {0};
     presto_span text = {0};
     presto__file_request request = {.path = t->file, .max_bytes = MOST_MANIFEST_BYTES};
-    bool is_json = ends_with(t->file, ".jsonl") || ends_with(t->file, ".ndjson") ||
-                   ends_with(t->file, ".json");
-    presto__manifest_form form = is_json                      ? PRESTO__MANIFEST_JSONL
+    t->is_json = ends_with(t->file, ".jsonl") || ends_with(t->file, ".ndjson") ||
+                 ends_with(t->file, ".json");
+    presto__manifest_form form = t->is_json                   ? PRESTO__MANIFEST_JSONL
                                  : ends_with(t->file, ".tsv") ? PRESTO__MANIFEST_TSV
                                                               : PRESTO__MANIFEST_CSV;
     presto_status status = presto__source_file_read(&request, &arena, &text, err);
@@ -711,6 +772,7 @@ static presto_status take(taking *t, presto_error *err) {
     PRESTO_TRY(find_label(t, err));
     PRESTO_TRY(find_texts(t, err));
     PRESTO_TRY(find_columns(t, err));
+    PRESTO_TRY(check_all_commas(t, err));
     PRESTO_TRY(declare_columns(t, err));
     PRESTO_TRY(number_classes(t, err));
     PRESTO_TRY(take_rows(t, err));

@@ -30,6 +30,30 @@ static bool has_spaces(const presto__csv *csv) {
     return is_found;
 }
 
+/* The line of the first field that begins with a quote, but does not end with one; 0: none does.
+ * Programs that never quote write such files. */
+static uint64_t find_odd_quote(const presto__csv *csv) {
+    uint64_t line = csv->line;
+    bool is_start = true;
+    for (const uint8_t *at = csv->at; at < csv->end; at++) {
+        if (!is_start || *at != '"') {
+            is_start = *at == csv->separator || *at == '\n' || *at == '\r';
+            line += *at == '\n';
+            continue;
+        }
+        uint64_t opened_at = line;
+        for (at++; at < csv->end && (*at != '"' || (at + 1 < csv->end && at[1] == '"')); at++) {
+            line += *at == '\n';
+            at += *at == '"';
+        }
+        if (at == csv->end ||
+            (at + 1 < csv->end && at[1] != csv->separator && at[1] != '\n' && at[1] != '\r'))
+            return opened_at;
+        is_start = false;
+    }
+    return 0;
+}
+
 presto__csv presto__csv_of(presto_span text, uint8_t separator) {
     presto__csv csv = {.at = text.data, .end = text.data, .line = 1, .separator = separator};
     if (text.bytes > 0)
@@ -37,6 +61,10 @@ presto__csv presto__csv_of(presto_span text, uint8_t separator) {
     if (text.bytes >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
         csv.at += 3; /* byte order mark */
     csv.has_quotes = separator != '\t' || (csv.at < csv.end && *csv.at == '"');
+    if (!csv.has_quotes) {
+        csv.odd_quote = find_odd_quote(&csv);
+        csv.has_quotes = csv.odd_quote == 0;
+    }
     csv.skips_spaces = separator != '\t' && has_spaces(&csv);
     return csv;
 }
@@ -97,7 +125,7 @@ presto_status presto__csv_read(presto__csv *csv, presto__csv_end *end_out, prest
     if (was_quoted)
         PRESTO_TRY(read_quoted(csv, err));
     while (csv->at < csv->end && *csv->at != csv->separator && !at_line_end(csv)) {
-        if (was_quoted || (csv->has_quotes && *csv->at == '"'))
+        if (was_quoted || (csv->has_quotes && *csv->at == '"' && csv->separator != '\t'))
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "line %" PRIu64 ": a quote must enclose the whole field", csv->line);
         PRESTO_TRY(put(csv, *csv->at++, err));

@@ -17,15 +17,18 @@ typedef struct presto__csv {
     const uint8_t *at, *end;
     uint64_t line; /* 1-based */
     uint8_t separator;
-    bool has_quotes;     /* as in RFC 4180 */
-    bool skips_spaces;   /* behind separators */
+    bool has_quotes; /* as in RFC 4180 */
+    uint64_t
+        odd_quote;     /* fields between tabs have no quotes because of this line; 0: no such one */
+    bool skips_spaces; /* behind separators */
     presto_buffer field; /* the field last read, NUL-terminated */
 } presto__csv;
 
 /**
  * From the start of `text`, behind its byte order mark. As Python's csv.Sniffer finds it, spaces
  * behind separators are skipped if one stands behind each of the first line. Fields between tabs
- * are only quoted if the first one is.
+ * that begin with a quote are quoted, as pandas has it, if all such fields end with one, or if the
+ * first of all begins with one; else quotes are text.
  */
 presto__csv presto__csv_of(presto_span text, uint8_t separator);
 void presto__csv_done(presto__csv *csv);

@@ -182,6 +182,7 @@ static presto_status read_row(presto__csv *csv, presto__manifest *table, presto_
 static presto_status read_csv(presto_span text, uint8_t separator, presto__manifest *table,
                               presto_error *err) {
     presto__csv csv = presto__csv_of(text, separator);
+    table->odd_quote = csv.odd_quote;
     presto_status status = read_names(&csv, table, err);
     while (status == PRESTO_OK && csv.at < csv.end) {
         status = presto__stop_check(err);

@@ -20,7 +20,8 @@ typedef struct presto__manifest {
     const char **cells; /* [row][column_capacity]: each has its kind in front of it */
     uint64_t *lines;    /* of each row, 1-based */
     size_t row_count, row_capacity;
-    size_t most_cells; /* that its text may make */
+    size_t most_cells;  /* that its text may make */
+    uint64_t odd_quote; /* quotes are text because of this line; 0: no such one */
 } presto__manifest;
 
 /**

@@ -356,6 +356,54 @@ START_TEST(headers_are_found_alike) {
 }
 END_TEST
 
+START_TEST(quotes_between_tabs_are_those_of_pandas_or_text) {
+    size_t count;
+    set_up();
+    check_opened("m.tsv",
+                 "path\tnote\n\"a.jpg\"\t\"x\ty \"\"z\"\"\"\nb.jpg\t\"two\nlines\"\nb.jpg\tno "
+                 "\"quotes\"\nb.jpg\tan inch: 1\"\n",
+                 ", label: none",
+                 "image=a.jpg key=a.jpg note=x\ty \"z\" | image=b.jpg key=b.jpg note=two\nlines | "
+                 "image=b.jpg key=b.jpg note=no \"quotes\" | "
+                 "image=b.jpg key=b.jpg note=an inch: 1\"");
+    ck_assert_ok(
+        open_text("m.tsv", "path\tnote\na.jpg\t\"x\"\nb.jpg\t\"Yes\", she said\n", ", label: none"),
+        &err);
+    check_samples("image=a.jpg key=a.jpg note=\"x\" | "
+                  "image=b.jpg key=b.jpg note=\"Yes\", she said");
+    const char *const *notes = presto_source_notes(source, &count);
+    bool is_told = false;
+    for (size_t i = 0; i < count; i++)
+        is_told |= strstr(notes[i], "quotes are kept as text, because in line 3 a field") != NULL;
+    ck_assert(is_told);
+    close_source();
+    ck_assert_ok(open_text("m.tsv", "path\tnote\na.jpg\t\"x\nb.jpg\ty\n", ", label: none"), &err);
+    check_samples("image=a.jpg key=a.jpg note=\"x | image=b.jpg key=b.jpg note=y");
+    tear_down();
+}
+END_TEST
+
+START_TEST(decimal_commas_are_told) {
+    static const char *const tables[] = {
+        "path;label\na.jpg;1,5\nb.jpg;2\n",
+        "path,label\na.jpg,\"1,5\"\nb.jpg,\"-2,25\"\n",
+        "path\tn\tlabel\na.jpg\t1\t1,5\nb.jpg\t2\t2,25\n",
+    };
+    set_up();
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        ck_assert_status(open_text("m.csv", tables[i], ", missing: drop"), PRESTO_ERR_SYNTAX, &err);
+        ck_assert_ptr_nonnull(strstr(
+            err.message, "line 2: '1,5' of column 'label' has a decimal comma: numbers are written "
+                         "with a point; source.texts=[label] takes the column as texts"));
+    }
+    check_opened("m.csv", tables[0], ", texts: [label]",
+                 "image=a.jpg key=a.jpg label=0 | image=b.jpg key=b.jpg label=1");
+    check_opened("m.csv", "path;label\na.jpg;1,5\nb.jpg;x\n", "",
+                 "image=a.jpg key=a.jpg label=0 | image=b.jpg key=b.jpg label=1");
+    tear_down();
+}
+END_TEST
+
 /* ---- the stream ---- */
 
 #define ROWS 40
@@ -562,6 +610,8 @@ int main(void) {
         a_missing_value_changes_no_column,
         a_cell_of_another_kind_is_refused_with_its_line,
         headers_are_found_alike,
+        quotes_between_tabs_are_those_of_pandas_or_text,
+        decimal_commas_are_told,
         every_row_comes_once_an_epoch_whatever_the_order_threads_and_cache,
         a_cache_does_not_outlive_what_the_manifest_says,
         ranks_share_the_rows_of_one_order,
