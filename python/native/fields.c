@@ -37,7 +37,7 @@ static const char *text_of(PyObject *text) {
 static uint64_t natural_of(PyObject *number, uint64_t most) {
     unsigned long long natural = PyLong_AsUnsignedLongLong(number);
     if (!PyErr_Occurred() && natural > most)
-        PyErr_Format(PyExc_OverflowError, "%R is too large", number);
+        PyErr_Format(PyExc_ValueError, "%R is too large", number);
     return natural;
 }
 

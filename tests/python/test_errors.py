@@ -226,6 +226,8 @@ class Errors(PythonCase):
             *((call(threads=10**9), "^1000000000 threads, at most 4096 are possible$") for call in (write, writer)),
             (lambda: next(iter(loader(threads=10**9)())), "^1000000000 threads, at most 4096 are possible$"),
             (sweep(threads=[10**9]), "^1000000000 threads, at most 4096 are possible$"),
+            *((call, f"^threads: {1 << 40} is too large$") for call in
+              (write(threads=1 << 40), lambda: next(iter(loader(threads=1 << 40)())), sweep(threads=[1 << 40]))),
         ):
             with self.assertRaisesRegex(ValueError, says):
                 call()
