@@ -73,6 +73,30 @@ static presto_status run(const void *state, presto_step_context *context, const 
     return presto__canvas_run(&canvas, context, in, out_out, err);
 }
 
+/* The middle of a larger image. One that is smaller in a direction has no window: it runs alone. */
+static presto_status select_window(const void *state, presto_step_context *context,
+                                   const presto_tensor_spec *in, presto_window *window_out,
+                                   presto_error *err) {
+    const presto__canvas *canvas = state;
+    presto_tensor_spec spec;
+    PRESTO_TRY(infer(state, in, &spec, err));
+    if (in->dims[0] < canvas->height || in->dims[1] < canvas->width)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "the image is smaller than the output");
+    presto_window window = {-centered(in->dims[0], canvas->height),
+                            -centered(in->dims[1], canvas->width), canvas->height, canvas->width};
+    presto__geometry moved = presto__geometry_of(in);
+    moved.window = window;
+    moved.height = window.height;
+    moved.width = window.width;
+    moved.cuts = true;
+    presto__step_moved(context, &moved);
+    *window_out = window;
+    return PRESTO_OK;
+}
+
+static const presto_step_windows windows = {.select = select_window};
+
 const presto_step_type presto__step_crop_or_pad = {
     .abi = PRESTO_STEP_ABI,
     .name = "crop-or-pad",
@@ -85,4 +109,5 @@ const presto_step_type presto__step_crop_or_pad = {
     .destroy = free,
     .infer = infer,
     .run = run,
+    .windows = &windows,
 };

@@ -117,6 +117,15 @@ START_TEST(decode_and_crop_give_the_same_fused) {
 }
 END_TEST
 
+START_TEST(decode_and_crop_or_pad_give_the_same_fused) {
+    load_images();
+    check_order("{step: decode-image}, {step: crop-or-pad, height: %d, width: %d}", 20);
+    check_order("{step: decode-image}, {step: normalize, mean: [0.5, 0.5, 0.5], "
+                "std: [0.25, 0.25, 0.25]}, {step: crop-or-pad, height: %d, width: %d}",
+                10);
+}
+END_TEST
+
 START_TEST(grey_decoding_and_crop_give_the_same_fused) {
     load_images();
     check_order("{step: decode-image, channels: 1}, {step: random-crop, height: %d, width: %d}",
@@ -245,11 +254,17 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        decode_and_crop_give_the_same_fused,          grey_decoding_and_crop_give_the_same_fused,
-        decode_resize_and_crop_give_the_same_fused,   the_paper_order_gives_the_same_fused,
-        resizing_floats_and_grey_give_the_same_fused, normalizing_gives_the_same_fused,
-        images_as_stored_give_the_same_fused,         resized_crops_give_the_same_fused,
-        damaged_images_fail_the_same_way_fused,       a_fused_plan_starts_at_stored_tensors_too,
+        decode_and_crop_give_the_same_fused,
+        grey_decoding_and_crop_give_the_same_fused,
+        decode_resize_and_crop_give_the_same_fused,
+        the_paper_order_gives_the_same_fused,
+        resizing_floats_and_grey_give_the_same_fused,
+        normalizing_gives_the_same_fused,
+        decode_and_crop_or_pad_give_the_same_fused,
+        images_as_stored_give_the_same_fused,
+        resized_crops_give_the_same_fused,
+        damaged_images_fail_the_same_way_fused,
+        a_fused_plan_starts_at_stored_tensors_too,
     };
     return presto_check_main("windows", tests, sizeof tests / sizeof tests[0], 240);
 }
