@@ -9,6 +9,15 @@
 
 #define MAX_PIXELS (1 << 18)
 
+/* The decoder is told how many pixels to leave, not by what to reduce. */
+static void take_reduction(presto__jpeg_fast *decoder, presto_span in, jpeg_request *request) {
+    const presto__encoded_image image = {
+        .bytes = in, .channels = request->channels, .max_bytes = (uint64_t)1 << 26};
+    presto_tensor_spec full = {0};
+    if (presto__jpeg_fast_open(decoder, &image, &full))
+        request->by = jpeg_reduction((unsigned)full.dims[1], (unsigned)full.dims[0], request->by);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static presto__jpeg_fast *decoders[3];
     if (bytes < 4 || bytes > 1 << 16)
@@ -26,10 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     jpeg_request request = {.channels = (data[0] & 64) != 0 ? 1 : 3,
                             .by = 1U << (data[0] / 4 % 4),
                             .is_accurate = (data[0] & 128) != 0};
+    take_reduction(decoders[level], in, &request);
     jpeg_result want = jpeg_by_libjpeg(in, &request, MAX_PIXELS);
     presto_window all = {0, 0, (int64_t)want.height, (int64_t)want.width};
     presto_tensor_spec spec = {0};
-    /* Larger images are left out; so are those of which less is left by another reduction. */
+    /* Larger images are left out. */
     uint8_t *got = want.width == 0 && want.is_decoded
                        ? NULL
                        : jpeg_by_fast(decoders[level], in, &request, NULL, &spec);
