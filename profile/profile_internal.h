@@ -102,8 +102,9 @@ struct presto_sweep {
     size_t set_count;
     char **plugins; /* and the plugins beside those that it names itself */
     size_t plugin_count;
-    bool runs_code;    /* a step is of a plugin, or runs a program */
-    char *dataset_dir; /* NULL: from pipeline and split */
+    bool runs_code;     /* a step is of a plugin, or runs a program */
+    bool adds_seekable; /* a split that the pipeline has with PRESTO_SET_SEEKABLE only */
+    char *dataset_dir;  /* NULL: from pipeline and split */
     char *work_dir;
     char **paths;
     size_t path_count;
@@ -159,6 +160,8 @@ presto_status presto__load_command(const presto_sweep *sweep, presto_buffer *tex
 #define PRESTO__ON_ERROR_BYTES 48
 /** How samples that fail are handled, as --on-error takes it: "skip:3"; "": they end it. */
 char *presto__on_error_format(const presto_sweep *sweep, char text_out[PRESTO__ON_ERROR_BYTES]);
+/** Does the recommended strategy need PRESTO_SET_SEEKABLE, beside sweep->set? */
+bool presto__needs_seekable(const presto_sweep *sweep);
 /** The dataset folder that the commands name; NULL if memory ran out. Owner: caller. */
 char *presto__dataset_dir(const presto_sweep *sweep);
 

@@ -56,15 +56,19 @@ static void emit_text(writer *out, const char *key, const char *text) {
     emit_scalar(out, text, true);
 }
 
-static void emit_texts(writer *out, const char *key, char *const *texts, size_t count) {
+/* The changes that the pipeline is read with. */
+static void emit_set(writer *out, const presto_sweep *sweep) {
     yaml_event_t event;
-    if (count == 0)
+    bool needs_seekable = presto__needs_seekable(sweep);
+    if (sweep->set_count == 0 && !needs_seekable)
         return;
-    emit_scalar(out, key, false);
+    emit_scalar(out, "set", false);
     emit(out, &event,
          yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_FLOW_SEQUENCE_STYLE));
-    for (size_t i = 0; i < count; i++)
-        emit_scalar(out, texts[i], true);
+    for (size_t i = 0; i < sweep->set_count; i++)
+        emit_scalar(out, sweep->set[i], true);
+    if (needs_seekable)
+        emit_scalar(out, PRESTO_SET_SEEKABLE, true);
     emit(out, &event, yaml_sequence_end_event_initialize(&event));
 }
 
@@ -134,7 +138,7 @@ static void emit_strategy(writer *out, const presto_sweep *sweep) {
     emit_mapping(out);
     emit_whole(out, "schema", PRESTO__STRATEGY_SCHEMA);
     emit_pipeline(out, sweep->pipeline);
-    emit_texts(out, "set", sweep->set, sweep->set_count);
+    emit_set(out, sweep);
     emit_text(out, "split", best->strategy.split);
     if (best->strategy.codec != NULL) {
         emit_text(out, "codec", best->strategy.codec);

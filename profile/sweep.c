@@ -255,6 +255,18 @@ static bool runs_code(const presto_pipeline *pipeline) {
     return runs;
 }
 
+/* The pipeline that is tried, in place of the user's: NULL: that one. */
+static presto_status add_seekable(const presto_sweep_options *options, presto_pipeline **tried_out,
+                                  presto_error *err) {
+    bool is_wanted = options->split_count == 0;
+    for (size_t i = 0; i < options->split_count; i++)
+        is_wanted = is_wanted || strcmp(options->splits[i], PRESTO_SEEKABLE) == 0;
+    *tried_out = NULL;
+    return options->no_seekable || !is_wanted
+               ? PRESTO_OK
+               : presto_pipeline_seekable(options->pipeline, tried_out, err);
+}
+
 static presto_status keep_input(presto_sweep *sweep, const char *const *paths, size_t path_count,
                                 const presto_sweep_options *options, presto_error *err) {
     const char *name = presto_pipeline_name(options->pipeline);
@@ -379,9 +391,16 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     options = &taken;
     PRESTO_TRY(check_options(options, err));
     *sweep_out = NULL;
+    presto_pipeline *seekable = NULL;
+    PRESTO_TRY(add_seekable(options, &seekable, err));
     presto_sweep *sweep = calloc(1, sizeof *sweep);
-    if (sweep == NULL)
+    if (sweep == NULL) {
+        presto_pipeline_free(seekable);
         return presto_fail_memory(err, sizeof *sweep);
+    }
+    if (seekable != NULL)
+        taken.pipeline = seekable;
+    sweep->adds_seekable = seekable != NULL;
     presto__stop_hook pass;
     presto__stop_scope before =
         presto__stop_enter(&pass, options->should_stop, options->should_stop_user);
@@ -400,6 +419,7 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
         status = presto_sweep_score(sweep, &options->weights, err);
     if (status == PRESTO_OK)
         status = presto__write_notes(sweep, err);
+    presto_pipeline_free(seekable);
     if (status != PRESTO_OK) {
         presto_sweep_free(sweep);
         return status;

@@ -3,7 +3,7 @@
 # they may run at once. They need NumPy, which the system's Python has (scripts/setup).
 find_program(PRESTO_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(PRESTO_SYSTEM_PYTHON python3 REQUIRED)
-set(cli_tests help write load storage mix pack npy raw_records index split foreign sources paths classes tar_ends state cache cache_damage hostile bad_input bad_shard inspect sweep sweep_decide sweep_resume sweep_room sweep_shards check set folders corpora pipelines synthetic own_steps augment tfrecord late_end versions)
+set(cli_tests help write load storage mix pack npy raw_records index split foreign sources paths classes tar_ends state cache cache_damage hostile bad_input bad_shard inspect sweep sweep_decide sweep_resume sweep_room sweep_shards seekable check set folders corpora pipelines synthetic own_steps augment tfrecord late_end versions)
 if(PRESTO_HAVE_HDF5)
   list(APPEND cli_tests hdf5)
 endif()

@@ -50,7 +50,8 @@ typedef struct presto_pipeline_options {
      * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
      * would stand in YAML. A step that the pipeline has several times is named with its place among
      * them: "resize-image[2].height=64". "from=REPRESENTATION" is another way to say `from`, below.
-     * Default: none
+     * "seekable=true" puts index-jpeg, which yields "seekable", in front of decode-image, unless
+     * the pipeline has index-jpeg. Default: none
      */
     const char *const *set;
     size_t set_count;
@@ -108,6 +109,19 @@ PRESTO_API const char *presto_pipeline_name(const presto_pipeline *pipeline);
  * that have a default are written out. Owned by the pipeline.
  */
 PRESTO_API const char *presto_pipeline_json(const presto_pipeline *pipeline);
+
+/* Of presto_pipeline_options.set. */
+#define PRESTO_SEEKABLE "seekable"
+#define PRESTO_SET_SEEKABLE PRESTO_SEEKABLE "=true"
+/**
+ * This pipeline as it is read with PRESTO_SET_SEEKABLE, if that is worth trying: a crop takes its
+ * part of what decode-image gives, before any step that resizes it. Else, and if the pipeline has
+ * index-jpeg already, *seekable_out is NULL. Random steps draw the same in both.
+ * Owner: caller, presto_pipeline_free. The step types of `pipeline` must outlive it.
+ */
+PRESTO_API presto_status presto_pipeline_seekable(const presto_pipeline *pipeline,
+                                                  presto_pipeline **seekable_out,
+                                                  presto_error *err);
 
 PRESTO_API const presto_source_type *presto_pipeline_source(const presto_pipeline *pipeline);
 

@@ -237,6 +237,9 @@ typedef struct presto_sweep_options {
      * only on_trial is */
     presto_stop_fn should_stop;
     void *should_stop_user;
+    /* Only the pipeline's own representations. Else PRESTO_SEEKABLE is one more where `splits` does
+     * not leave it out and presto_pipeline_seekable finds it worth trying. Default false */
+    bool no_seekable;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

@@ -14,6 +14,10 @@ static const presto_strategy *best_of(const presto_sweep *sweep) {
     return &sweep->trials[sweep->best].result.strategy;
 }
 
+bool presto__needs_seekable(const presto_sweep *sweep) {
+    return sweep->adds_seekable && strcmp(best_of(sweep)->split, PRESTO_SEEKABLE) == 0;
+}
+
 char *presto__dataset_dir(const presto_sweep *sweep) {
     if (sweep->dataset_dir != NULL)
         return strdup(sweep->dataset_dir);
@@ -45,6 +49,8 @@ static presto_status add_pipeline(const presto_sweep *sweep, presto_buffer *text
     PRESTO_TRY(add_option(text, "-p", sweep->pipeline, err));
     for (size_t i = 0; i < sweep->set_count; i++)
         PRESTO_TRY(add_option(text, "--set", sweep->set[i], err));
+    if (presto__needs_seekable(sweep))
+        PRESTO_TRY(add_option(text, "--set", PRESTO_SET_SEEKABLE, err));
     for (size_t i = 0; i < sweep->plugin_count; i++)
         PRESTO_TRY(add_option(text, "--plugin", sweep->plugins[i], err));
     return PRESTO_OK;

@@ -227,6 +227,14 @@ static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
                                 : "");
 }
 
+static presto_status note_seekable(presto_sweep *sweep, presto_error *err) {
+    return presto__add_note(sweep, err,
+                            PRESTO_SEEKABLE
+                            " is no representation of the pipeline: with --set " PRESTO_SET_SEEKABLE
+                            ", JPEGs are stored with an index (step index-jpeg), so that a crop "
+                            "decodes its part of them only. It has the same pixels");
+}
+
 presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
     const presto_sweep_facts *facts = &sweep->facts;
     char samples[PRESTO_TEXT_BYTES];
@@ -239,6 +247,8 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
     PRESTO_TRY(note_few_samples(sweep, err));
     if (sweep->is_stopped)
         PRESTO_TRY(note_stop(sweep, err));
+    if (sweep->adds_seekable)
+        PRESTO_TRY(note_seekable(sweep, err));
     PRESTO_TRY(note_limits(sweep, err));
     PRESTO_TRY(note_tails(sweep, err));
     bool plays = presto__storage_is_set(&sweep->storage);

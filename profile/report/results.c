@@ -373,6 +373,7 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
         text_value(sweep->mode == PRESTO_SWEEP_PREDICT ? "predict" : "measure"));
     put(builder, object, "samples", whole(sweep->wanted_samples));
     put(builder, object, "confirm", whole(sweep->confirm_runs));
+    put(builder, object, "adds_seekable", json_boolean(sweep->adds_seekable));
     char on_error[PRESTO__ON_ERROR_BYTES];
     put(builder, object, "on_error",
         text_value(presto__on_error_format(sweep, on_error)[0] != '\0' ? on_error : "fail"));

@@ -36,6 +36,7 @@ static const native_field fields[] = {
     FIELD(dataset_dir, NATIVE_TEXT),
     FIELD(journal, NATIVE_TEXT),
     FIELD(resume, NATIVE_FLAG),
+    FIELD(no_seekable, NATIVE_FLAG),
     LIST(set, NATIVE_TEXTS, set_count),
     LIST(plugins, NATIVE_TEXTS, plugin_count),
     {"weight_preparation", NATIVE_DOUBLE, offsetof(presto_sweep_options, weights.preparation), 0},

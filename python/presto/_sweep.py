@@ -26,6 +26,7 @@ from ._write import changes, encoded_paths
 Path = str | os.PathLike[str]
 
 _RESULTS = "results.json"
+_SEEKABLE = ("seekable=true",)  # what a pipeline is read with for the split `seekable`, if it does not list that
 _PRICES = {
     "storage_gb_month": "price_storage_gb_month",
     "cpu_h": "price_cpu_h",
@@ -86,6 +87,7 @@ class SweepResult:
         self.stopped: bool = self.json["is_stopped"]
 
     def _strategy(self, figures: dict[str, Any]) -> Strategy:
+        adds = self.json["options"].get("adds_seekable", False)
         return Strategy(
             split=figures["split"],
             codec=figures["codec"],
@@ -94,7 +96,7 @@ class SweepResult:
             batch=self.json["options"]["batch_samples"],
             seed=int(self.json["options"]["seed"]),
             pipeline=self._pipeline,
-            set=self._set,
+            set=self._set + (_SEEKABLE if adds and figures["split"] == "seekable" else ()),
             plugins=self._plugins,
             figures=figures,
             is_own=self._is_own,
@@ -268,7 +270,8 @@ def sweep(
     Args:
         source:   a path, or several.
         pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline.
-        splits:   representations to store. Default: all that can be, and "unprocessed".
+        splits:   representations to store. Default: all that can be, and "unprocessed"; where photos are cropped also
+                  "seekable", JPEGs with an index, of which a crop decodes its part only (no_seekable=True: not that).
         codecs:   default: none, zstd:1, zstd:3, lz4, snappy, gzip.
         threads:  numbers of threads. Default: 1 and the number of CPUs.
         samples:  how many samples are tried on; 0: all.

@@ -259,8 +259,10 @@ static presto_status run(const void *state, presto_step_context *context, const 
 const presto_step_type presto__step_index_jpeg = {
     .abi = PRESTO_STEP_ABI,
     .name = "index-jpeg",
-    .summary = "JPEG bytes, written anew without loss, so that a later random crop decodes little "
-               "more than its window. Anything else passes as it is.",
+    .summary = "JPEG bytes, written anew without loss, so that a later crop (random-resized-crop, "
+               "random-crop, crop-or-pad) decodes little more than its window. Anything else "
+               "passes as it is. It is not run where decode-image follows at once: it is to be "
+               "stored. --set seekable=true adds it to a pipeline, where it yields seekable.",
 #if PRESTO_HAVE_JPEG
     .create = create,
     .destroy = free,

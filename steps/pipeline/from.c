@@ -25,7 +25,7 @@ presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, 
     for (size_t i = 0; i < first; i++)
         if (pipeline->steps[i].type->destroy != NULL)
             pipeline->steps[i].type->destroy(pipeline->steps[i].state);
-    pipeline->steps_behind += first;
+    pipeline->steps_behind = presto__pipeline_position(pipeline, first);
     pipeline->step_count -= first;
     memmove(pipeline->steps, pipeline->steps + first,
             pipeline->step_count * sizeof *pipeline->steps);

@@ -142,3 +142,25 @@ bool presto__pipeline_representation_storable(const presto_pipeline *pipeline, s
             return false;
     return true;
 }
+
+/* ---- index-jpeg: it changes how a photo is stored, and no pixel of it ---- */
+
+uint64_t presto__pipeline_position(const presto_pipeline *pipeline, size_t i) {
+    uint64_t position = pipeline->steps_behind;
+    for (size_t k = 0; k < i; k++)
+        position += pipeline->steps[k].type != &presto__step_index_jpeg;
+    return position;
+}
+
+bool presto__pipeline_only_indexes(const presto_pipeline *pipeline, size_t i) {
+    if (i + 1 >= pipeline->step_count)
+        return false;
+    const presto__pipeline_step *index = &pipeline->steps[i], *decode = &pipeline->steps[i + 1];
+    const presto_option *metadata = presto__pipeline_step_option(pipeline, i, "metadata");
+    const presto_option *orient = presto__pipeline_step_option(pipeline, i + 1, "orient");
+    if (index->type != &presto__step_index_jpeg || decode->type != &presto__step_decode_image ||
+        index->reads != NULL || index->writes != NULL || decode->reads != NULL ||
+        decode->writes != NULL)
+        return false;
+    return strcmp(metadata->text, "keep") == 0 || strcmp(orient->text, "exif") != 0;
+}

@@ -3,7 +3,7 @@
  * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
  * is checked, completed and recorded like one in the text. `source.type` puts another kind of
  * source in front of the same steps. `from` makes another source, which from.c puts into the parsed
- * pipeline; source.OPTION is then an option of that one.
+ * pipeline; source.OPTION is then an option of that one. `seekable` adds a step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 #define SOURCE "source"
 #define FROM "from="
+#define SEEKABLE PRESTO_SEEKABLE "="
 
 /* The words of one argument; all are the arena's. */
 typedef struct change {
@@ -269,6 +270,61 @@ static presto_status make_records(const char *from, size_t line, presto_arena *a
     return PRESTO_OK;
 }
 
+/* ---- --set seekable=true ---- */
+
+static bool is_seekable(const char *argument) {
+    return strncmp(argument, SEEKABLE, sizeof SEEKABLE - 1) == 0;
+}
+
+/* The mapping {step: index-jpeg, yields: seekable}. */
+static presto_status make_step(size_t line, const char *argument, presto_arena *arena,
+                               presto__yaml_node **step_out, presto_error *err) {
+    presto__yaml_node *nodes =
+        presto_arena_alloc(arena, 3 * sizeof *nodes, _Alignof(presto__yaml_node));
+    if (nodes == NULL)
+        return presto_fail_memory(err, 3 * sizeof *nodes);
+    const presto__yaml_node text = {
+        .kind = PRESTO__YAML_SCALAR, .line = line, .set = argument, .is_plain = true};
+    nodes[0] = (presto__yaml_node){.kind = PRESTO__YAML_MAPPING, .line = line, .set = argument};
+    nodes[1] = nodes[2] = text;
+    nodes[1].text = "index-jpeg";
+    nodes[2].text = PRESTO_SEEKABLE;
+    PRESTO_TRY(presto__yaml_put(&nodes[0], "step", &nodes[1], arena, err));
+    PRESTO_TRY(presto__yaml_put(&nodes[0], "yields", &nodes[2], arena, err));
+    *step_out = &nodes[0];
+    return PRESTO_OK;
+}
+
+static presto_status add_index(presto__yaml_node *root, const char *argument, presto_arena *arena,
+                               presto_error *err) {
+    if (strcmp(argument, PRESTO_SET_SEEKABLE) != 0)
+        return fail_change(argument, "only " PRESTO_SET_SEEKABLE " can be set", err);
+    presto__yaml_node *steps = presto__yaml_get(root, "steps");
+    if (steps == NULL || steps->kind != PRESTO__YAML_SEQUENCE)
+        return PRESTO_OK; /* parsing reports what is wrong with the text */
+    presto__yaml_node **at = NULL;
+    size_t decoders = 0;
+    for (presto__yaml_node **node = &steps->first; *node != NULL; node = &(*node)->next) {
+        if (is_step(*node, "index-jpeg"))
+            return PRESTO_OK;
+        if (is_step(*node, "decode-image") && decoders++ == 0)
+            at = node;
+    }
+    if (decoders == 0)
+        return fail_change(argument, "the pipeline has no step decode-image", err);
+    if (decoders > 1 || presto__yaml_get(*at, "reads") != NULL)
+        return fail_change(argument,
+                           "the pipeline decodes other images than that of the main feature: put "
+                           "index-jpeg into its text",
+                           err);
+    presto__yaml_node *step = NULL;
+    PRESTO_TRY(make_step((*at)->line, argument, arena, &step, err));
+    step->next = *at;
+    *at = step;
+    steps->count++;
+    return PRESTO_OK;
+}
+
 presto_status presto__pipeline_override(presto__yaml_node *root,
                                         const presto_pipeline_options *options, presto_arena *arena,
                                         presto__yaml_node **records_out, presto_error *err) {
@@ -282,7 +338,10 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
         source = *records_out;
     }
     for (size_t i = 0; i < options->set_count; i++)
-        if (!is_from(options->set[i]))
+        if (is_seekable(options->set[i]))
+            PRESTO_TRY(add_index(root, options->set[i], arena, err));
+    for (size_t i = 0; i < options->set_count; i++)
+        if (!is_from(options->set[i]) && !is_seekable(options->set[i]))
             PRESTO_TRY(apply(root, source, options->set[i], arena, err));
     if (options->feature != NULL && source != NULL && source->kind == PRESTO__YAML_MAPPING)
         PRESTO_TRY(set_feature(source, options->feature, arena, err));

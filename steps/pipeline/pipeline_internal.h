@@ -247,6 +247,13 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
  */
 presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, presto_error *err);
 
+/** The number that random steps draw by: how many steps come before step i. index-jpeg is not
+ * counted: the same photos are drawn from with and without it. */
+uint64_t presto__pipeline_position(const presto_pipeline *pipeline, size_t i);
+
+/** Is step i index-jpeg, in front of a decode-image that gives the same image without it? */
+bool presto__pipeline_only_indexes(const presto_pipeline *pipeline, size_t i);
+
 /** Give steps the options that depend on the steps after them: those of decode-image with
  * `scale: auto`. Once all steps are there. PRESTO_ERR_MEMORY. */
 presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err);

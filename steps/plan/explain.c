@@ -84,6 +84,10 @@ static const char fallback[] =
     "[fused steps run one by one on an image that is damaged or smaller than the crop; --stats "
     "counts such samples as unfused]\n";
 
+/* Of a step that is in no stage: presto__plan_group() in windows.c. */
+static const char left_out[] =
+    " [not run: nothing stores what it gives]\n";
+
 /* The lines of one stage, each with what fusion does to its step. */
 static presto_status explain_stage(const presto_plan *plan, const presto__plan_stage *group,
                                    const presto_buffer *lines, const size_t *line_ends,
@@ -117,7 +121,15 @@ static presto_status explain(const presto_plan *plan, const presto_tensor_spec *
         PRESTO_TRY(append_named(out, ", yields ", plan->pipeline->source_yields, NULL));
     PRESTO_TRY(append_text(out, "\n", NULL));
     bool has_fused = false;
+    size_t next = 0; /* step */
     for (size_t s = 0; s < plan->stage_count; s++) {
+        for (; next < plan->stages[s].first; next++) {
+            size_t start = next == 0 ? 0 : line_ends[next - 1];
+            presto_span line = presto_span_of(lines->data + start, line_ends[next] - start);
+            PRESTO_TRY(presto_buffer_append(out, line, NULL));
+            PRESTO_TRY(append_text(out, left_out, NULL));
+        }
+        next = plan->stages[s].first + plan->stages[s].count;
         PRESTO_TRY(explain_stage(plan, &plan->stages[s], lines, line_ends, out));
         has_fused = has_fused || plan->stages[s].count > 1;
     }

@@ -6,6 +6,7 @@
  * A plan never changes once it is made. A worker belongs to one thread, except its counters and its
  * cancelled flag, which are atomic. Locks: plan->turns[i], held while the serial step i runs.
  *
+ * Each step is in one stage, but for an index-jpeg that makes no difference: that is not run.
  * A stage is one step, or a run of steps that ends in one that selects a window of its input (a
  * crop, perhaps one that resizes), and computes only what that window needs.
  * A fused stage gives the same bytes because: a window step (step.h) promises that its window has
@@ -67,7 +68,7 @@ struct presto_step_context {
     unsigned flags; /* of presto_step_flag, with the step's options */
     const void *model;
     void *worker_state; /* of open_worker() */
-    uint64_t stream;    /* position of the step in its pipeline */
+    uint64_t stream;    /* presto__pipeline_position */
     size_t hint;        /* where the feature that it reads was in the previous sample */
     presto_buffer buffer;
 

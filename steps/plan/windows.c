@@ -39,6 +39,9 @@ void presto__plan_group(presto_plan *plan, bool no_fusion) {
     size_t done = 0; /* steps before this one are in stages */
     for (size_t i = 0; i < plan->step_count; i++) {
         size_t first = no_fusion ? i : fused_from(plan, i, done);
+        if (!no_fusion && i + 1 < plan->step_count &&
+            presto__pipeline_only_indexes(plan->pipeline, plan->first_step + i))
+            continue; /* what it gives is not stored */
         if (first < i) {
             /* So far each step from `first` on has a stage of its own: join them. */
             plan->stage_count -= i - first;

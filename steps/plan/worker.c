@@ -29,7 +29,7 @@ static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
         context->type = step->type;
         context->flags = step->flags;
         context->model = plan->models[i];
-        context->stream = plan->pipeline->steps_behind + plan->first_step + i;
+        context->stream = presto__pipeline_position(plan->pipeline, plan->first_step + i);
         if (step->type->open_worker == NULL)
             continue;
         presto_status status =

@@ -126,6 +126,10 @@ static const cli_option options[] = {
     CLI_FEATURE_OPTION(sweep_job, settings.feature),
     {0, "splits", "A,B,...", "representations to store", "all that can be, and unprocessed",
      CLI_SPECIAL_OF_ALL(read_splits)},
+    {0, "no-seekable", NULL,
+     "only representations of the pipeline [default: where photos are cropped, also JPEGs with an "
+     "index, of which a crop decodes its part only: seekable]",
+     NULL, CLI_FLAG(sweep_job, sweep.no_seekable)},
     {0, "codecs", "A,B,...", "codecs of the records", "none,zstd:1,zstd:3,lz4,snappy,gzip",
      CLI_SPECIAL_OF_ALL(read_codecs)},
     {0, "tensorflow-readable", NULL,
@@ -384,6 +388,18 @@ static int check(const sweep_job *s, const char *const *paths, size_t path_count
     return sweep_check(&job, paths, path_count);
 }
 
+/* Those of the pipeline, and the one that the sweep may add. */
+static void check_splits(const sweep_job *s, const presto_pipeline *pipeline) {
+    presto_pipeline *seekable = NULL;
+    presto_error err;
+    if (!s->sweep.no_seekable && presto_pipeline_seekable(pipeline, &seekable, &err) < 0)
+        exit(cli_error(&err));
+    for (size_t i = 0; i < s->sweep.split_count; i++)
+        cli_check_representation(seekable != NULL ? seekable : pipeline, "--splits", s->splits[i],
+                                 true);
+    presto_pipeline_free(seekable);
+}
+
 static void done(sweep_job *s) {
     free(s->splits);
     free(s->codecs);
@@ -403,8 +419,7 @@ int main(int argc, char **argv) {
     }
     presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name, &s.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
-    for (size_t i = 0; i < s.sweep.split_count; i++)
-        cli_check_representation(pipeline, "--splits", s.splits[i], true);
+    check_splits(&s, pipeline);
     int code = run(&s, pipeline, (const char *const *)argv + optind, (size_t)(argc - optind));
     presto_pipeline_free(pipeline);
     done(&s);

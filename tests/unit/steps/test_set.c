@@ -119,6 +119,96 @@ START_TEST(pipelines_are_compared_as_far_as_they_are_stored) {
 }
 END_TEST
 
+/* ---- seekable=true ---- */
+
+static presto_pipeline *parse_with(const char *steps, const char *const *set, size_t set_count,
+                                   presto_status want, presto_error *err) {
+    char text[700];
+    presto_pipeline *pipeline = NULL;
+    presto_pipeline_options options;
+    presto_pipeline_options_defaults(&options);
+    options.set = set;
+    options.set_count = set_count;
+    snprintf(text, sizeof text, "name: photos\nsource: {type: files, match: ['*.jpg']}\nsteps:\n%s",
+             steps);
+    ck_assert_status(
+        presto_pipeline_parse(presto_span_of_text(text), "text", &options, &pipeline, err), want,
+        err);
+    return pipeline;
+}
+
+#define READ "  - {step: read-file, yields: file}\n"
+#define DECODE "  - {step: decode-image, yields: decoded}\n"
+
+START_TEST(seekable_puts_an_index_before_the_image_is_decoded) {
+    static const char *const set[] = {"index-jpeg.every=3", "seekable=true", "random-crop.width=9"};
+    presto_error err;
+    presto_pipeline *p = parse_with(READ DECODE "  - {step: random-crop, height: 8, width: 8}\n",
+                                    set, 3, PRESTO_OK, &err);
+    const char *json = presto_pipeline_json(p);
+    ck_assert_uint_eq(presto_pipeline_step_count(p), 4);
+    ck_assert_str_eq(presto_pipeline_representation_name(p, 2), "seekable");
+    ck_assert_ptr_nonnull(strstr(json, "\"every\": 3"));
+    /* Read again with the same change, it stays as it is. */
+    presto_pipeline *again = NULL;
+    presto_pipeline_options options;
+    presto_pipeline_options_defaults(&options);
+    options.set = set + 1;
+    options.set_count = 1;
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "text", &options, &again, &err),
+                 &err);
+    ck_assert_str_eq(presto_pipeline_json(again), json);
+    presto_pipeline_free(again);
+    presto_pipeline_free(p);
+    parse_with(READ, set + 1, 1, PRESTO_ERR_SYNTAX, &err);
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "--set seekable=true: the pipeline has no step decode"));
+    parse_with(READ "  - {step: decode-image, reads: mask}\n", set + 1, 1, PRESTO_ERR_SYNTAX, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "other images than that of the main feature"));
+    parse_with(READ "  - {step: decode-image, yields: seekable}\n", set + 1, 1, PRESTO_ERR_SYNTAX,
+               &err);
+}
+END_TEST
+
+START_TEST(seekable_is_worth_trying_where_a_crop_keeps_a_part) {
+    static const struct {
+        const char *steps;
+        bool is_worth;
+    } cases[] = {
+        {READ DECODE "  - {step: random-resized-crop, size: 8}\n", true},
+        {READ DECODE "  - {step: random-crop, height: 8, width: 8}\n", true},
+        {READ DECODE "  - {step: crop-or-pad, height: 8, width: 8}\n", true},
+        {READ DECODE "  - {step: greyscale}\n  - {step: random-crop, height: 8, width: 8}\n", true},
+        {READ DECODE, false},
+        {READ DECODE "  - {step: resize-image, min-side: 9}\n"
+                     "  - {step: random-crop, height: 8, width: 8}\n",
+         false},
+        {READ "  - {step: index-jpeg, yields: small}\n" DECODE
+              "  - {step: random-resized-crop, size: 8}\n",
+         false},
+        {"  - {step: read-file, yields: seekable}\n" DECODE
+         "  - {step: random-resized-crop, size: 8}\n",
+         false},
+        {READ "  - {step: decode-image, reads: mask}\n  - {step: random-crop, reads: mask, height: "
+              "8, width: 8}\n",
+         false},
+    };
+    presto_error err;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        presto_pipeline *seekable = NULL;
+        presto_pipeline *p = parse_with(cases[i].steps, NULL, 0, PRESTO_OK, &err);
+        ck_assert_ok(presto_pipeline_seekable(p, &seekable, &err), &err);
+        ck_assert_msg((seekable != NULL) == (cases[i].is_worth && PRESTO_HAVE_JPEG != 0), "%s",
+                      cases[i].steps);
+        if (seekable != NULL)
+            ck_assert_uint_eq(presto_pipeline_step_count(seekable),
+                              presto_pipeline_step_count(p) + 1);
+        presto_pipeline_free(seekable);
+        presto_pipeline_free(p);
+    }
+}
+END_TEST
+
 START_TEST(steps_that_could_not_be_fused_are_counted) {
     static uint8_t pixels[300 * 200 * 3];
     presto_tensor_spec unknown = {PRESTO_UINT8, 3, {-1, -1, 3}};
@@ -145,6 +235,8 @@ int main(void) {
     const TTest *const tests[] = {
         set_changes_options_with_the_checks_of_the_text,
         set_puts_another_source_in_front_of_the_same_steps,
+        seekable_puts_an_index_before_the_image_is_decoded,
+        seekable_is_worth_trying_where_a_crop_keeps_a_part,
         pipelines_are_compared_as_far_as_they_are_stored,
         steps_that_could_not_be_fused_are_counted,
     };
