@@ -238,7 +238,8 @@ presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, pr
 
 /**
  * Write <data_path>.index: offsets of `count` records (count + 1 values, the last is the end).
- * Bytes: docs/format.md. Atomic (temporary name, rename).
+ * Bytes: docs/format.md, with the CRC of the whole file, which is read for it. Atomic (temporary
+ * name, rename).
  */
 presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
                                         uint64_t count, uint64_t data_bytes, presto_error *err);

@@ -19,6 +19,7 @@
 #include <presto/shard.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/stop_internal.h"
 #include "../frame/frame_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -385,6 +386,31 @@ presto_status presto__index_write(const char *path, const presto__index_contents
     return status;
 }
 
+/* The CRC of the whole file. */
+static presto_status sum_file(const presto__index_data *data, uint32_t *crc_out,
+                              presto_error *err) {
+    const size_t piece = (size_t)256 << 10;
+    uint8_t *bytes = malloc(piece);
+    presto_status status = bytes == NULL ? presto_fail_memory(err, piece) : PRESTO_OK;
+    uint32_t crc = 0;
+    for (uint64_t at = 0; status == PRESTO_OK && at < data->bytes;) {
+        size_t got = 0;
+        status = presto__stop_check(err);
+        if (status == PRESTO_OK)
+            status = presto__read_at((presto__file_place){data->fd, data->path, at}, bytes, piece,
+                                     &got, err);
+        if (status == PRESTO_OK && got == 0)
+            status = presto_fail(err, PRESTO_ERR_CORRUPT, at,
+                                 "the file has changed while it was indexed");
+        if (status == PRESTO_OK)
+            crc = presto_crc32c(crc, bytes, got);
+        at += got;
+    }
+    free(bytes);
+    *crc_out = crc;
+    return status;
+}
+
 presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
                                         uint64_t count, uint64_t data_bytes, presto_error *err) {
     struct stat info;
@@ -406,8 +432,11 @@ presto_status presto__shard_index_write(const char *data_path, const uint64_t *o
             .bytes = data_bytes,
             .plain = presto__detect_compression(presto_span_of(head, got)) == PRESTO_FILE_PLAIN,
         };
-        const presto__index_contents contents = {.data = &data, .offsets = offsets, .count = count};
-        status = presto__index_write(path, &contents, true, err);
+        presto__index_contents contents = {
+            .data = &data, .offsets = offsets, .count = count, .knows_file_crc = true};
+        status = sum_file(&data, &contents.file_crc32c, err);
+        if (status == PRESTO_OK)
+            status = presto__index_write(path, &contents, true, err);
     }
     close(fd);
     free(path);

@@ -58,9 +58,23 @@ class Index(Case):
             found = self.index.read_bytes()
             self.index.unlink()
             self.assertEqual(run("presto-inspect", "index", self.file).returncode, 0)
-            self.assertEqual(found, self.index.read_bytes())
+            made = self.index.read_bytes()  # the same places; and, as all of the file was read for it, its CRC
+            end = PREFIX_BYTES + 8 * (len(self.records) + 1)
+            self.assertEqual(found[PREFIX_BYTES:end], made[PREFIX_BYTES:end])
+            self.assertEqual((found[16:32], found[36:40], found[48:80]), (made[16:32], made[36:40], made[48:80]))
+            self.assertEqual((found[12], found[32:36], made[12]), (0, bytes(4), 1))
+            self.assertEqual(struct.unpack("<I", made[32:36])[0], crc32c(self.file.read_bytes()))
             self.index.unlink()
         self.assertFalse(self.home.exists())
+
+    def test_presto_inspect_makes_the_indexes_that_presto_write_makes(self):
+        dataset = self.written()
+        written = {path: path.read_bytes() for path in dataset.glob("*.index")}
+        self.assertEqual(len(written), 3)
+        for path in written:
+            path.unlink()
+        self.assertEqual(run("presto-inspect", "index", dataset).returncode, 0)
+        self.assertEqual({path: path.read_bytes() for path in dataset.glob("*.index")}, written)
 
     def test_it_stands_in_a_private_folder(self):
         folder = self.new("kept")
