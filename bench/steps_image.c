@@ -88,6 +88,110 @@ static void jpeg_row(const steps_settings *set, const char *row, size_t count,
     steps_free_files(&photos);
 }
 
+/* ---- windows of JPEGs beside libjpeg-turbo's skip_scanlines and crop_scanline ---- */
+
+/* In the middle, of 43 % of the area: as large as the mean window of random-resized-crop. */
+static unsigned window_side(unsigned photo_side) {
+    return photo_side * 656 / 1000;
+}
+
+static void bare_window(void *user, size_t number) {
+    decoder *d = user;
+    presto_span file = d->photos->files[number];
+    struct jpeg_decompress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    cinfo.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&cinfo);
+    jpeg_mem_src(&cinfo, file.data, file.bytes);
+    jpeg_read_header(&cinfo, TRUE);
+    cinfo.out_color_space = JCS_RGB;
+    cinfo.dct_method = JDCT_IFAST;
+    jpeg_start_decompress(&cinfo);
+    JDIMENSION width = window_side(cinfo.output_width), x = (cinfo.output_width - width) / 2;
+    JDIMENSION height = window_side(cinfo.output_height);
+    jpeg_crop_scanline(&cinfo, &x, &width); /* in whole MCUs */
+    jpeg_skip_scanlines(&cinfo, (cinfo.output_height - height) / 2);
+    size_t stride = (size_t)width * 3;
+    uint8_t *pixels = room(d, stride * height);
+    for (size_t y = 0; y < height; y++) {
+        JSAMPROW row = pixels + stride * y;
+        jpeg_read_scanlines(&cinfo, &row, 1);
+    }
+    jpeg_abort_decompress(&cinfo);
+    jpeg_destroy_decompress(&cinfo);
+}
+
+/* The photos as index-jpeg makes them. */
+static void index_photos(const steps_files *photos, steps_files *indexed_out) {
+    static const char yaml[] = "{name: b, source: {type: files}, steps: [{step: read-file}, "
+                               "{step: index-jpeg}]}";
+    presto_error err;
+    presto_pipeline *pipeline = NULL;
+    presto_plan *plan = NULL;
+    presto_plan_worker *worker = NULL;
+    presto_plan_options options;
+    presto_plan_options_defaults(&options);
+    options.first_step = 1;
+    options.in = &steps_string_spec;
+    bench_need(presto_pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &pipeline, &err),
+               &err, "pipeline");
+    bench_need(presto_plan_new(pipeline, &options, &plan, &err), &err, "plan");
+    bench_need(presto_plan_worker_new(plan, NULL, &worker, &err), &err, "worker");
+    *indexed_out = (steps_files){.files = calloc(photos->count, sizeof(presto_span)),
+                                 .samples = calloc(photos->count, sizeof(presto_tensor)),
+                                 .count = photos->count};
+    if (indexed_out->files == NULL || indexed_out->samples == NULL)
+        bench_die("out of memory");
+    for (size_t i = 0; i < photos->count; i++) {
+        presto_feature feature = {.name = presto_span_of_text("image"),
+                                  .tensor = photos->samples[i]};
+        presto_sample sample = {.features = &feature, .feature_count = 1};
+        bench_need(presto_plan_run(worker, NULL, &sample, &err), &err, "index-jpeg");
+        presto_span made = sample.features[0].tensor.strings[0];
+        uint8_t *copy = malloc(made.bytes);
+        if (copy == NULL)
+            bench_die("out of memory");
+        memcpy(copy, made.data, made.bytes);
+        indexed_out->files[i] = presto_span_of(copy, made.bytes);
+        indexed_out->samples[i] =
+            (presto_tensor){.spec = steps_string_spec, .strings = &indexed_out->files[i]};
+    }
+    presto_plan_worker_free(worker);
+    presto_plan_free(plan);
+    presto_pipeline_free(pipeline);
+}
+
+/* `stored` are what the step reads; libjpeg-turbo reads the photos. */
+static void measure_window(const steps_settings *set, const char *row, const steps_files *stored,
+                           const steps_files *photos) {
+    char yaml[256];
+    snprintf(yaml, sizeof yaml,
+             "{name: b, source: {type: files}, steps: [{step: read-file}, {step: decode-image, "
+             "channels: 3}, {step: crop-or-pad, height: %u, width: %u}]}",
+             window_side(set->quick ? 48 : 375), window_side(set->quick ? 64 : 500));
+    steps_plan *plan = steps_plan_new(yaml, 1, 3, &steps_string_spec, stored->samples);
+    steps_side step = steps_plan_side(plan);
+    steps_side bare = {decoder_open, bare_window, decoder_close, photos};
+    steps_measure(set, row, photos->count, &step, &bare);
+    steps_plan_free(plan);
+}
+
+static void window_rows(const steps_settings *set) {
+    const char *usual = "decode-image, a window of 43 %, JPEG, 500 x 375";
+    const char *seekable = "decode-image, a window of 43 %, indexed JPEG, 500 x 375";
+    steps_files photos, indexed;
+    if (!steps_wanted(set, usual) && !steps_wanted(set, seekable))
+        return;
+    steps_make_photos(set, set->quick ? 2 : 24, "", &photos);
+    index_photos(&photos, &indexed);
+    if (steps_wanted(set, usual))
+        measure_window(set, usual, &photos, &photos);
+    if (steps_wanted(set, seekable))
+        measure_window(set, seekable, &indexed, &photos);
+    steps_free_files(&indexed);
+    steps_free_files(&photos);
+}
+
 #if PRESTO_HAVE_SPNG
 static void need_spng(int code, const char *what) {
     if (code != SPNG_OK)
@@ -222,6 +326,7 @@ static void resize_row(const steps_settings *set, const char *row, int64_t width
 void steps_image(const steps_settings *set) {
     jpeg_row(set, "decode-image, JPEG, 500 x 375", 24, "");
     jpeg_row(set, "decode-image, JPEG, 2592 x 1728", 4, "--width 2592 --height 1728 --quality 25");
+    window_rows(set);
 #if PRESTO_HAVE_SPNG
     png_rows(set);
 #endif
