@@ -6,6 +6,7 @@
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
+#include "../base/storage_internal.h"
 #include "../steps/pipelines_internal.h"
 #include "profile_internal.h"
 
@@ -13,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where threads wait for storage, each number of them that is tried is so many times the one before. */
+#define WAITING_THREADS 4
+#define DEFAULT_THREADS_MOST 8
 /* A larger thread count is a typing error. */
 
 static const char *const default_codecs[] = {"none", "zstd:1", "zstd:3", "lz4", "snappy", "gzip"};
@@ -98,11 +102,27 @@ static presto_status list_codecs(const presto_sweep_options *options, presto__sp
     return PRESTO_OK;
 }
 
+/* One thread, and as many as processors. Where cold epochs read as from another storage, more threads
+ * may wait for it at once: so many as a loader would take by itself, at most. */
+static size_t default_threads(const presto_storage *storage,
+                              unsigned threads_out[DEFAULT_THREADS_MOST]) {
+    unsigned processors = presto_processor_count(), most = presto_auto_threads();
+    size_t count = 0;
+    threads_out[count++] = 1;
+    threads_out[count++] = processors;
+    for (unsigned threads = WAITING_THREADS * processors;
+         presto__storage_is_set(storage) && threads <= most && count < DEFAULT_THREADS_MOST;
+         threads *= WAITING_THREADS)
+        threads_out[count++] = threads;
+    return count;
+}
+
 static presto_status list_threads(const presto_sweep_options *options, presto__space *space,
                                   presto_error *err) {
-    unsigned defaults[2] = {1, presto_processor_count()};
+    unsigned defaults[DEFAULT_THREADS_MOST];
     const unsigned *threads = options->thread_count > 0 ? options->threads : defaults;
-    size_t count = options->thread_count > 0 ? options->thread_count : 2;
+    size_t count = options->thread_count > 0 ? options->thread_count
+                                             : default_threads(&options->storage, defaults);
     space->threads = calloc(count, sizeof *space->threads);
     if (space->threads == NULL)
         return presto_fail_memory(err, count * sizeof *space->threads);

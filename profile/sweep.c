@@ -366,6 +366,8 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
     presto_status status = presto__runner_init(&runner, paths, path_count, options, err);
     if (status == PRESTO_OK) {
         keep_facts(sweep, &runner);
+        runner.trials = sweep->trials;
+        runner.trial_count = sweep->trial_total;
         status = open_journal(sweep, &runner, options, err);
     }
     presto_error why;

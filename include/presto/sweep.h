@@ -86,7 +86,9 @@ typedef struct presto_epoch_result {
     double context_switches_per_s;       /* voluntary and not */
     double disk_read_bytes; /* delivered by storage, not the page cache; NaN if unknown */
     double peak_rss_bytes;  /* of the process; NaN if unknown */
-    uint64_t reserved[2];
+    /* Cold: rates per second are those of an epoch of the whole source. It takes start_s, and then
+     * delivers so many samples a second. NaN or 0: not known, or the whole source was measured. */
+    double start_s, steady_samples_per_s;
 } presto_epoch_result;
 
 /** Which strategies are run. */
@@ -179,7 +181,8 @@ typedef struct presto_sweep_options {
     /* Only codecs that every TensorFlow reads (presto_codec_check_tensorflow); then none listed:
      * none, zlib:1, gzip. */
     bool tensorflow_readable;
-    /* None: 1 and the number of CPUs. 0 in the list: inline, without threads. */
+    /* None: 1 and the number of CPUs; with `storage`, larger numbers, too, as threads that wait take
+     * no CPU. 0 in the list: inline, without threads. */
     const unsigned *threads;
     size_t thread_count;
     size_t shards;             /* 0: as many as threads (1 for 0 threads). Default 0 */
@@ -330,7 +333,10 @@ typedef struct presto_sweep_confidence {
      * and the position of the one that may be most ahead (of the recommended one itself, if it was
      * not run); SIZE_MAX: none. */
     size_t not_run_count, not_run;
-    uint64_t reserved[2];
+    /* Epochs of those that the choice is between were short, so that nothing is decided: this part of
+     * the longest one was its start. 0: they were long enough; NaN: too short to tell. */
+    double start_part;
+    uint64_t reserved[1];
 } presto_sweep_confidence;
 /** Owned by the sweep until presto_sweep_score. */
 PRESTO_API const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *sweep);

@@ -148,6 +148,23 @@ static presto_status add_tensorflow(const presto_strategy *best, presto_buffer *
     return presto__text_add(text, err, " Mind that %s (--tensorflow-readable).", why.message);
 }
 
+/* " An epoch of all 9,600 samples takes 1.4 s: 0.02 s to start, then 6,940 samples/s." */
+static presto_status add_epoch(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    const presto_strategy_result *best = result_at(sweep, sweep->best);
+    const presto_epoch_result *cold = &best->cold;
+    double samples = presto__epoch_samples(sweep, best);
+    char count[PRESTO_TEXT_BYTES], epoch[PRESTO_TEXT_BYTES], start[PRESTO_TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES];
+    if (!(cold->steady_samples_per_s > 0) || !(cold->samples_per_s.median > 0))
+        return PRESTO_OK;
+    return presto__text_add(text, err,
+                            " An epoch of all %s samples takes %s: %s to start, then %s samples/s.",
+                            presto_format_count((uint64_t)samples, count),
+                            presto_format_seconds(samples / cold->samples_per_s.median, epoch),
+                            presto_format_seconds(cold->start_s, start),
+                            presto_format_number(cold->steady_samples_per_s, rate));
+}
+
 static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *text,
                                      presto_error *err) {
     const presto__trial *best = &sweep->trials[sweep->best];
@@ -181,7 +198,8 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
     size_t raw = find_unprocessed(sweep);
     if (raw != SIZE_MAX)
         PRESTO_TRY(add_saving(best, &sweep->trials[raw], text, err));
-    return presto__text_add(text, err, ".");
+    PRESTO_TRY(presto__text_add(text, err, "."));
+    return add_epoch(sweep, text, err);
 }
 
 static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buffer *text,
@@ -196,15 +214,18 @@ static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buff
                          presto__strategy_format(&best->strategy, name, sizeof name),
                          presto_format_number(best->cold.samples_per_s.median, rate)));
     size_t other = find_other(sweep, false);
-    if (other == SIZE_MAX)
-        return presto__text_add(text, err, ".");
+    if (other == SIZE_MAX) {
+        PRESTO_TRY(presto__text_add(text, err, "."));
+        return add_epoch(sweep, text, err);
+    }
     const presto_strategy_result *next = result_at(sweep, other);
     char stored[PRESTO_TEXT_BYTES];
-    return presto__text_add(text, err,
-                            "; the best that stores something, %s, delivers %s samples/s for %s.",
-                            presto__strategy_format(&next->strategy, name, sizeof name),
-                            presto_format_number(next->cold.samples_per_s.median, rate),
-                            presto_format_bytes(next->total_stored_bytes, stored));
+    PRESTO_TRY(presto__text_add(
+        text, err, "; the best that stores something, %s, delivers %s samples/s for %s.",
+        presto__strategy_format(&next->strategy, name, sizeof name),
+        presto_format_number(next->cold.samples_per_s.median, rate),
+        presto_format_bytes(next->total_stored_bytes, stored)));
+    return add_epoch(sweep, text, err);
 }
 
 /* The best-scored of those that equal the recommended one; SIZE_MAX: there is none. */

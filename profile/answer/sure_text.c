@@ -113,7 +113,9 @@ static size_t find_nearest(const presto_sweep *sweep) {
 static const char *head_of(const presto_sweep *sweep) {
     if (!sweep->is_settled)
         return " Undecided:"; /* others near it were not measured again */
-    return sweep->confidence.is_decided ? " Decided:" : " Of those that were run:";
+    return sweep->confidence.is_decided        ? " Decided:"
+           : sweep->confidence.start_part != 0 ? " In these epochs:"
+                                               : " Of those that were run:";
 }
 
 static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
@@ -323,6 +325,23 @@ static presto_status add_run(const presto_sweep *sweep, presto_buffer *text_out,
     return presto__text_add(text_out, err, ".");
 }
 
+/* Epochs were too short to tell what an epoch of the whole source would be. */
+static presto_status add_start(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    double part = sweep->confidence.start_part;
+    if (part == 0)
+        return PRESTO_OK;
+    const char *head = sweep->is_settled ? "Undecided:" : "Besides,";
+    if (isnan(part))
+        return presto__text_add(text, err,
+                                " %s epochs were short, and what starts them counted in full; more "
+                                "samples, more --run-time or more room on the disk would tell.",
+                                head);
+    return presto__text_add(text, err,
+                            " %s epochs were short, and their start-up counted for %.0f %%; more "
+                            "samples, more --run-time or more room on the disk would tell.",
+                            head, 100 * part);
+}
+
 presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text_out,
                                   presto_error *err) {
     bool by_rate = sweep->matter != PRESTO__BY_SCORE || sweep->weights.throughput > 0;
@@ -335,5 +354,6 @@ presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text
         PRESTO_TRY(presto__text_add(text_out, err,
                                     " Undecided: times of preparation vary, and rounds do not "
                                     "measure them."));
+    PRESTO_TRY(add_start(sweep, text_out, err));
     return sweep->confidence.not_run_count > 0 ? add_not_run(sweep, text_out, err) : PRESTO_OK;
 }

@@ -10,14 +10,20 @@
  */
 #include "sure_internal.h"
 
-#include <limits.h>
 #include <math.h>
+#include <string.h>
 
 /* Strategies may be the best if their fastest run is at most this much slower than the leader's
  * slowest one. One or two runs tell less than three. */
 #define NEAR 0.15
 #define NEAR_OF_FEW 0.25
 #define FEW_RUNS 3
+/* Intervals of the sample and of the start are of 95 %; over several comparisons, they are so many times
+ * as wide. */
+#define UNSURE_MORE 1.5
+/* An epoch is long that lasts this part of the wanted time, or has this part of all samples. */
+#define LONG_ENOUGH 0.75
+#define WHOLE_PART 0.999
 /* Of those beyond PRESTO__CONTENDERS_MOST, only the nearer ones cast doubt on the choice. */
 #define VERY_NEAR 0.05
 
@@ -89,13 +95,108 @@ static size_t differences(const presto_sweep *sweep, size_t a, size_t b,
     return count;
 }
 
+/* ---- what the sample does not tell of the whole ---- */
+
+/* Half of the 95 % interval of a mean record, relative, in which the sample may be off. A rate follows
+ * the bytes at most as much. */
+static double sample_error(const presto_sweep *sweep, size_t i) {
+    const presto__trial *trial = &sweep->trials[i];
+    bool stores = trial->result.strategy.codec != NULL;
+    const presto__moments *sizes = stores ? &trial->record_bytes : &sweep->files.moments;
+    if (sizes->count < 2 || sweep->facts.samples >= sweep->facts.source_samples)
+        return 0;
+    uint64_t all =
+        presto__population_of(sizes->count, sweep->facts.samples, sweep->facts.source_samples);
+    presto__estimate sum = presto__estimate_sum(sizes, all);
+    return sum.error > 0 && sum.total > 0 ? sum.error / sum.total : 0;
+}
+
+/* Do both read the same records? Then the sample is off for both alike. */
+static bool are_alike(const presto_strategy *a, const presto_strategy *b) {
+    if ((a->codec == NULL) != (b->codec == NULL) || strcmp(a->split, b->split) != 0)
+        return false;
+    return a->codec == NULL || strcmp(a->codec, b->codec) == 0;
+}
+
+static const presto__epochs *longest_of(const presto__trial *trial) {
+    const presto__epochs *longest = NULL;
+    for (size_t i = 0; i < trial->cold_count; i++)
+        if (longest == NULL || presto__epochs_longest_samples(&trial->cold[i]) >
+                                   presto__epochs_longest_samples(longest))
+            longest = &trial->cold[i];
+    return longest;
+}
+
+static double whole_of(const presto_sweep *sweep, size_t i) {
+    return presto__epoch_samples(sweep, &sweep->trials[i].result);
+}
+
+/* Half of the 95 % interval in which the rate of the whole may be off, relative, as what starts an
+ * epoch is not known better. */
+static double start_error(const presto_sweep *sweep, size_t i) {
+    const presto__epochs *run = longest_of(&sweep->trials[i]);
+    presto__start start = presto__trial_start(&sweep->trials[i]);
+    if (run == NULL || !(start.error_s > 0))
+        return 0;
+    double whole = whole_of(sweep, i), longest = presto__epochs_longest_samples(run);
+    double all_s = whole / fmax(presto__epochs_whole_rate(run, start.seconds, whole), 1e-9);
+    return whole > longest ? start.error_s * (whole / longest - 1) / all_s : 0;
+}
+
+double presto__whole_error(const presto_sweep *sweep, size_t a, size_t b) {
+    double starts = start_error(sweep, a), sample = sample_error(sweep, a);
+    if (b != SIZE_MAX) {
+        starts = hypot(starts, start_error(sweep, b));
+        sample = are_alike(&sweep->trials[a].result.strategy, &sweep->trials[b].result.strategy)
+                     ? 0
+                     : hypot(sample, sample_error(sweep, b));
+    }
+    return UNSURE_MORE * hypot(starts, sample);
+}
+
+/* Errors that are independent, on each side of the middle. */
+static void widen(presto__interval *interval, double error) {
+    interval->least = interval->middle - hypot(interval->middle - interval->least, error);
+    interval->most = interval->middle + hypot(interval->most - interval->middle, error);
+}
+
+/* How much of the longest epoch its start took. 0: it did not matter: the epoch was long enough, or as
+ * long as one of the whole. NaN: it mattered, and is not known. */
+static double start_part(const presto_sweep *sweep, size_t i) {
+    const presto__epochs *run = longest_of(&sweep->trials[i]);
+    if (run == NULL)
+        return 0; /* predictions have an uncertainty of their own */
+    double longest_s = presto__epochs_longest_s(run);
+    double whole = whole_of(sweep, i), wanted_s = presto__long_epoch_s(sweep->run_s);
+    presto__start start = presto__trial_start(&sweep->trials[i]);
+    if (presto__epochs_longest_samples(run) >= WHOLE_PART * whole ||
+        (wanted_s > 0 && longest_s >= LONG_ENOUGH * wanted_s && isfinite(start.seconds)))
+        return 0;
+    return isfinite(start.seconds) ? start.seconds / longest_s : NAN;
+}
+
+/* Of those that the choice is between, the largest. */
+static double find_start_part(const presto_sweep *sweep) {
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    double most = start_part(sweep, sweep->best);
+    for (size_t r = 0; r < confidence->rival_count; r++) {
+        double part = start_part(sweep, sweep->rivals[r].result);
+        most = isnan(part) || isnan(most) ? NAN : fmax(most, part);
+    }
+    return most;
+}
+
 presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b) {
     double values[PRESTO__VALUES_MOST];
     size_t count = differences(sweep, a, b, values);
     /* Any of the contenders may turn out to lead: all pairs are compared. */
     size_t contenders = sweep->confidence.rival_count + (sweep->confidence.leader != SIZE_MAX);
     size_t comparisons = b == SIZE_MAX ? contenders : contenders * (contenders - 1) / 2;
-    return presto__interval_of(values, count, presto__error_share(comparisons));
+    presto__interval interval =
+        presto__interval_of(values, count, presto__error_share(comparisons));
+    if (isfinite(interval.least))
+        widen(&interval, presto__whole_error(sweep, a, b));
+    return interval;
 }
 
 /* ---- who contends ---- */
@@ -160,7 +261,8 @@ static void find_rivals(presto_sweep *sweep, const presto__contest *contest, siz
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
         is_open[i] = presto__contends(merit) && was_run(merit) && i != leader &&
-                     worth(sweep, i, merit->samples_per_s.most) >= slowest + near_to(merit);
+                     worth(sweep, i, merit->samples_per_s.most) >=
+                         slowest + near_to(merit) - presto__whole_error(sweep, i, leader);
     }
     for (size_t next; (next = take_next(sweep, contest->count, is_open)) != SIZE_MAX;) {
         if (confidence->rival_count + 1 < PRESTO__CONTENDERS_MOST) /* the leader is one, too */
@@ -287,11 +389,11 @@ double presto__most_ahead(const presto_sweep *sweep, size_t i) {
            median_worth(sweep, sweep->best);
 }
 
-size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads) {
+size_t presto__next_not_run(const presto_sweep *sweep, bool is_anywhere) {
     size_t next = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         const presto__trial *trial = &sweep->trials[i];
-        if (trial->may_change && trial->result.strategy.threads <= most_threads &&
+        if (trial->may_change && (is_anywhere || !trial->result.prediction.is_elsewhere) &&
             (next == SIZE_MAX || presto__most_ahead(sweep, i) > presto__most_ahead(sweep, next)))
             next = i;
     }
@@ -316,10 +418,11 @@ static void conclude(presto_sweep *sweep, const presto__contest *contest, presto
         confidence->not_run_count += sweep->trials[i].may_change;
     }
     confidence->not_run =
-        sweep->trials[sweep->best].may_change ? sweep->best : presto__next_not_run(sweep, UINT_MAX);
+        sweep->trials[sweep->best].may_change ? sweep->best : presto__next_not_run(sweep, true);
     sweep->is_settled = settled;
-    confidence->is_decided =
-        settled && confidence->not_run_count == 0 && !presto__lacks_some(sweep);
+    confidence->start_part = find_start_part(sweep);
+    confidence->is_decided = settled && confidence->not_run_count == 0 &&
+                             confidence->start_part == 0 && !presto__lacks_some(sweep);
 }
 
 /* ---- the choice ---- */

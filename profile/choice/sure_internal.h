@@ -61,14 +61,17 @@ typedef struct presto__ballot {
  * the rounds have shown: then those are equal that are not shown to be worse.
  */
 void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__ballot *ballot);
+/** How far the logarithm of that ratio may be off, beside what differs between runs: as the sample may
+ * not be like the whole, and as the start of an epoch is known only so well. */
+double presto__whole_error(const presto_sweep *sweep, size_t a, size_t b);
 /** The logarithm of the ratio of what `a` and `b` are worth, by the rounds that both took part in;
  * b SIZE_MAX: of the rate of `a` and the target. */
 presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b);
 /** Has the sweep ended before it looked at all strategies? */
 bool presto__lacks_some(const presto_sweep *sweep);
-/** Of the strategies that were not run and could change the choice, and have at most so many
- * threads, the one that may be most ahead; SIZE_MAX: there is none. */
-size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads);
+/** Of the strategies that were not run and could change the choice, the one that may be most ahead;
+ * unless `is_anywhere`, of those that can be run here. SIZE_MAX: there is none. */
+size_t presto__next_not_run(const presto_sweep *sweep, bool is_anywhere);
 /** The logarithm of what strategy i may be worth, if its prediction is as far off as it may be, over
  * what the recommended one is worth. */
 double presto__most_ahead(const presto_sweep *sweep, size_t i);

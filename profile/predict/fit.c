@@ -65,17 +65,35 @@ static presto_status take_parts(presto__model_split *split, const presto__epochs
     return PRESTO_OK;
 }
 
+/* Seconds of a sample in a cold epoch of the sweep's sample, which the looks at codecs are compared
+ * with. */
+static double cold_seconds(const presto__model *model, const presto_epoch_result *cold) {
+    return cold->steady_samples_per_s > 0
+               ? 1 / cold->steady_samples_per_s + cold->start_s / fmax((double)model->samples, 1)
+               : 1 / cold->samples_per_s.median;
+}
+
+static void take_starts(presto__model_split *split, const presto_epoch_result *one,
+                        const presto_epoch_result *all) {
+    split->is_apart = one->steady_samples_per_s > 0 && all->steady_samples_per_s > 0;
+    if (split->is_apart) {
+        split->start_s = (presto__pair){one->start_s, all->start_s};
+        return;
+    }
+    /* A start was timed with one sample. */
+    split->start_s.one = fmax(split->start_s.one - split->times.cached_s.one, 0);
+    split->start_s.all = fmax(split->start_s.all - split->times.cached_s.all, 0);
+}
+
 static void take_rates(presto__model_split *split, const presto__model *model,
                        const presto__trial *one, const presto__trial *all) {
     double cores = model->cores;
     presto__worker_times *times = &split->times;
     times->cached_s.one = 1 / one->result.cached.samples_per_s.median;
     times->cached_s.all = cores / all->result.cached.samples_per_s.median;
-    times->cold_s.one = 1 / one->result.cold.samples_per_s.median;
-    times->cold_s.all = cores / all->result.cold.samples_per_s.median;
-    /* A start was timed with one sample. */
-    split->start_s.one = fmax(split->start_s.one - times->cached_s.one, 0);
-    split->start_s.all = fmax(split->start_s.all - times->cached_s.all, 0);
+    times->cold_s.one = cold_seconds(model, &one->result.cold);
+    times->cold_s.all = cores * cold_seconds(model, &all->result.cold);
+    take_starts(split, &one->result.cold, &all->result.cold);
     const presto__epochs *cached = &one->cached[0], *parallel = &all->cached[0];
     double samples = (double)cached->samples;
     split->delivered_bytes = (double)cached->delivered_bytes / samples;

@@ -19,6 +19,9 @@
 #include <string.h>
 
 #define SHARPNESS 12
+/* With a processor for each thread, a strategy that needs more than there are is so many times as
+ * fast. */
+#define ELSEWHERE 1.1
 /* What is left at least, relative, where a dataset has fewer files than the anchor. */
 #define FEWER_LEAST 0.5
 /* What the loader reads at a time; several threads take turns in a shard, so each is a read. */
@@ -186,16 +189,22 @@ static double files_seconds(const load *what, bool is_cold) {
     return more_files(what) * each_s;
 }
 
+/* Of the whole source where starts are known apart, else of a trial. */
+static double epoch_samples(const load *what) {
+    return what->split->is_apart ? (double)what->model->source_samples
+                                 : (double)what->model->samples;
+}
+
 static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
     const presto__model_codec *codec = what->codec;
     double rate = formula(what, is_cold, bound_out);
     rate *= at_threads(what, is_cold ? codec->cold_anchor : codec->cached_anchor);
     /* Each cold epoch of a trial is one by itself; cached ones follow one another. */
-    if (what->model->samples > 0) {
-        double epoch_s = (double)what->model->samples / rate + files_seconds(what, is_cold);
+    double samples = epoch_samples(what);
+    if (samples > 0) {
+        double epoch_s = samples / rate + files_seconds(what, is_cold);
         epoch_s += is_cold ? at_threads(what, what->split->start_s) : 0;
-        rate = (double)what->model->samples /
-               fmax(epoch_s, FEWER_LEAST * (double)what->model->samples / rate);
+        rate = samples / fmax(epoch_s, FEWER_LEAST * samples / rate);
     }
     rate *= is_cold ? codec->cold_factor : codec->cached_factor;
     double most = what->conditions.consumer_samples_per_s;
@@ -231,12 +240,29 @@ static bool find_load(const presto__model *model, const presto_strategy *strateg
     return out->codec != NULL;
 }
 
+/* Threads that wait for storage leave the processors to others, however many they are. Only those that
+ * compute at once need as many. */
+static bool choose_cores(load *what) {
+    if (what->threads <= what->model->cores)
+        return false;
+    presto_sweep_bound bound;
+    double with_all = rate_of(what, true, &bound);
+    what->conditions.cores = what->model->cores;
+    if (with_all <= ELSEWHERE * rate_of(what, true, &bound))
+        return false;
+    what->conditions.cores = 0;
+    return true;
+}
+
 bool presto__model_rates(const presto__model *model, const presto_strategy *strategy,
                          const presto__conditions *conditions, presto__rates *rates_out) {
     load what;
     if (!find_load(model, strategy, &what))
         return false;
     what.conditions = conditions != NULL ? *conditions : presto__model_conditions(model);
+    rates_out->is_elsewhere = false;
+    if (what.conditions.cores == 0)
+        rates_out->is_elsewhere = choose_cores(&what);
     rates_out->cold_samples_per_s = rate_of(&what, true, &rates_out->cold_bound);
     rates_out->cached_samples_per_s = rate_of(&what, false, &rates_out->cached_bound);
     rates_out->memory_samples_per_s = memory_rate(&what);

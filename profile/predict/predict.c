@@ -56,7 +56,7 @@ static bool foretell(presto_sweep *sweep, size_t i) {
         .memory_samples_per_s = rates.memory_samples_per_s,
         .memory_bytes =
             model->cache.samples > 0 ? model->cache.bytes * (double)model->source_samples : NAN,
-        .is_elsewhere = result->strategy.threads > model->cores,
+        .is_elsewhere = rates.is_elsewhere,
     };
     set_bounds_of(sweep, i);
     return true;
@@ -76,7 +76,9 @@ static presto_epoch_result epochs_of(double samples_per_s, double uncertainty,
         .cpu_s_per_sample = NAN,
         .context_switches_per_s = NAN,
         .disk_read_bytes = NAN,
-        .peak_rss_bytes = NAN};
+        .peak_rss_bytes = NAN,
+        .start_s = NAN,
+        .steady_samples_per_s = NAN};
 }
 
 static const presto__model_split *split_of(const presto_sweep *sweep, const char *name) {
@@ -155,7 +157,7 @@ static size_t count_confirming(const presto_sweep *sweep) {
 static bool can_run(const presto_sweep *sweep, size_t i) {
     const presto__trial *trial = &sweep->trials[i];
     return presto__trial_is_alive(trial) && !trial->gave_up &&
-           trial->result.strategy.threads <= sweep->model->cores;
+           !trial->result.prediction.is_elsewhere;
 }
 
 /* Of all that have not been run. */
@@ -303,9 +305,9 @@ static presto_status note_elsewhere(presto_sweep *sweep, presto_error *err) {
     if (!best->is_predicted)
         return PRESTO_OK;
     return presto__add_note(sweep, err,
-                            "the recommended strategy was not run: it has %u threads, and this "
-                            "machine has %u processor%s. Its figures are predicted for a machine "
-                            "that has as many of them",
+                            "the recommended strategy was not run: it computes on %u threads, and "
+                            "this machine has %u processor%s. Its figures are predicted for a "
+                            "machine that has as many of them",
                             best->strategy.threads, sweep->model->cores,
                             presto_plural(sweep->model->cores));
 }
@@ -361,7 +363,7 @@ static size_t next_to_run(const presto_sweep *sweep, const presto__runner *runne
     if (needs_runs(sweep, runner, sweep->best))
         return sweep->best;
     bool has_time = ran < MORE_MOST && sweep->race_s < DOUBT_PART * sweep->decide_s;
-    return has_time ? presto__next_not_run(sweep, sweep->model->cores) : SIZE_MAX;
+    return has_time ? presto__next_not_run(sweep, false) : SIZE_MAX;
 }
 
 static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, presto_error *err) {

@@ -70,6 +70,7 @@ typedef struct presto__model_split {
     presto_error failure;   /* why that cannot be; status 0: it can */
     presto_error lack;      /* the disk was full: looks at codecs or files are missing. As above */
     bool is_recalled;       /* what probes tell of it is from the journal */
+    bool is_apart;          /* start_s is of cold epochs: rates are those of the whole source */
     bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
     double records;         /* that a sample of the source gives: some give none, or several */
     double delivered;       /* samples of an epoch that it gives, likewise */
@@ -137,7 +138,7 @@ void presto__model_free(presto__model *model);
 /** Under which conditions a strategy is asked for. */
 typedef struct presto__conditions {
     presto_storage storage;
-    unsigned cores;                /* 0: those here, or as many as threads if that is more */
+    unsigned cores;                /* 0: those here; as many as threads if these compute on more */
     double consumer_samples_per_s; /* the training takes no more; 0: any number */
 } presto__conditions;
 
@@ -148,6 +149,9 @@ typedef struct presto__rates {
     double cold_samples_per_s, cached_samples_per_s;
     double memory_samples_per_s; /* from the loader's cache in memory; NaN: unknown */
     presto_sweep_bound cold_bound, cached_bound;
+    bool
+        is_elsewhere; /* its threads compute on more processors than are here: the rates are those of
+                          a machine that has as many */
 } presto__rates;
 
 /** The rates of a strategy under conditions; NULL: the model's own. False: nothing is known of its

@@ -48,14 +48,8 @@ presto_status presto__probe_start(const presto__runner *runner, const presto__tr
     loading.should_stop_user = (void *)(uintptr_t)runner;
     if (trial->result.strategy.codec == NULL)
         return time_start(runner->source, runner->plan, &loading, seconds_out, err);
-    const char *dir = trial->dir;
-    presto_stream_options options;
-    presto_stream_options_defaults(&options);
-    presto_pipeline_options reading = {.struct_bytes = sizeof reading};
-    presto__pipeline_options_of(runner->pipeline, &reading);
-    options.pipeline_options = &reading;
     presto_stream stream = {0};
-    PRESTO_TRY(presto_stream_open(&dir, 1, &options, &stream, err));
+    PRESTO_TRY(presto__trial_stream_open(runner, trial->dir, &stream, err));
     presto_status status = time_start(stream.source, stream.plan, &loading, seconds_out, err);
     presto_stream_close(&stream);
     return status;

@@ -65,6 +65,8 @@ static const column epoch_columns[] = {
     {"context_switches", "_per_s", NUMBER, offsetof(presto_epoch_result, context_switches_per_s)},
     {"disk_read", "_bytes", NUMBER, offsetof(presto_epoch_result, disk_read_bytes)},
     {"peak_rss", "_bytes", NUMBER, offsetof(presto_epoch_result, peak_rss_bytes)},
+    {"start", "_s", NUMBER, offsetof(presto_epoch_result, start_s)},
+    {"steady", "_samples_per_s", NUMBER, offsetof(presto_epoch_result, steady_samples_per_s)},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -242,6 +244,9 @@ static json_t *run_value(json_builder *builder, const presto__epochs *run) {
     put(builder, object, "wall_s", number(measure->wall_s));
     put(builder, object, "epoch_s", number(presto__epochs_typical_s(run)));
     put(builder, object, "samples_per_s", number(presto__epochs_rate(run)));
+    put(builder, object, "second_samples",
+        run->second_samples > 0 ? whole((uint64_t)run->second_samples) : json_null());
+    put(builder, object, "second_s", number(run->second_s > 0 ? run->second_s : NAN));
     put(builder, object, "read_bytes", whole(run->read_bytes));
     put(builder, object, "delivered_bytes", whole(run->delivered_bytes));
     put(builder, object, "disk_read_bytes", number(measure->disk_read_bytes));

@@ -54,6 +54,7 @@ json_t *presto__confidence_value(json_builder *builder, const presto_sweep *swee
     put(builder, object, "rounds", whole(confidence->rounds));
     put(builder, object, "spent_s", number(confidence->spent_s));
     put(builder, object, "left_out", whole(confidence->left_out));
+    put(builder, object, "start_part", number(confidence->start_part));
     put(builder, object, "leader",
         confidence->leader == SIZE_MAX ? json_null()
                                        : contender_value(builder, sweep, confidence->leader));

@@ -49,6 +49,8 @@ static const number_field numbers[] = {
     FIELD(machine_busy_s, true),
     FIELD(peak_rss_bytes, true),
     {"epoch_s", offsetof(presto__epochs, epoch_s), true},
+    {"second_samples", offsetof(presto__epochs, second_samples), true},
+    {"second_s", offsetof(presto__epochs, second_s), true},
     {"worker_wait_s", offsetof(presto__epochs, worker_wait_s), false},
     {"consumer_wait_s", offsetof(presto__epochs, consumer_wait_s), false},
 };

@@ -12,6 +12,7 @@
 /** What is loaded, and how. Borrows everything. */
 typedef struct presto__load {
     presto__runner *runner;
+    presto__trial *trial; /* of the strategy; a look has one of its own */
     const presto_strategy *strategy;
     presto_source *source;
     const presto_plan *plan;
@@ -49,5 +50,14 @@ presto_status presto__ready_memory(const presto__load *what, presto_error *err);
  * it has their times then. */
 presto_status presto__measure_cold(const presto__load *what, presto__pace *pace,
                                    presto__epochs *cold, presto_error *err);
+
+/** steady.c: after the cold and cached epochs of a run, a cold one of another length, if the sample is
+ * not the whole source. Where there is no room or no time for it, *cold stays as it is. */
+presto_status presto__measure_second(const presto__load *what, const presto__epochs *cached,
+                                     presto__epochs *cold, presto_error *err);
+/** A cold epoch as long as the longer ones of the trial's runs. PRESTO_END: they had none, or there is
+ * no room for it. */
+presto_status presto__measure_longest(const presto__load *what, presto__epochs *cold,
+                                      presto_error *err);
 
 #endif

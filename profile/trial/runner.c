@@ -26,8 +26,6 @@
 #define COLD_S_LEAST 0.15
 #define COLD_S_MOST 2
 #define LONG_EPOCH_RUNS 4.0
-/* Cached epochs that last this part of the wanted time need no more. */
-#define ENOUGH 0.75
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -168,8 +166,8 @@ presto_status presto__runner_init(presto__runner *runner, const char *const *pat
                                   size_t path_count, const presto_sweep_options *options,
                                   presto_error *err) {
     runner->pipeline = options->pipeline;
-    runner->paths = paths;
-    runner->path_count = path_count;
+    runner->paths = runner->all_paths = paths;
+    runner->path_count = runner->all_path_count = path_count;
     runner->options = options;
     runner->batch_samples = options->batch_samples;
     PRESTO_TRY(open_source(runner, err));
@@ -184,6 +182,8 @@ void presto__runner_done(presto__runner *runner) {
     if (runner->work_dir != NULL && runner->work_lock >= 0)
         close(runner->work_lock);
     free(runner->work_dir);
+    presto_source_free(runner->more);
+    presto__paths_free(runner->more_paths, runner->more_path_count);
     presto__paths_free(runner->sample_paths, runner->sample_path_count);
     presto__paths_free(runner->notes, runner->note_count);
     presto_plan_free(runner->plan);
@@ -275,12 +275,6 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     return status;
 }
 
-/* How many more are needed, at their pace, to last `run_s` together. */
-static double epochs_missing(const presto__epochs *epochs, double run_s) {
-    double epoch_s = epochs->measure.wall_s / (double)epochs->epochs;
-    return (run_s - epochs->measure.wall_s) / fmax(epoch_s, 1e-6);
-}
-
 /* An epoch that was disturbed is told from others by others: there are a few, or two if two last
  * long enough, or one that is long. What it took beyond the others does not count. */
 static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, double run_s) {
@@ -292,7 +286,24 @@ static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, dou
     return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * enough_s;
 }
 
+/* The first loader of a source reads indexes, which are kept. Of what a later epoch takes, they are
+ * no part. */
+static presto_status read_indexes(const presto__load *what, presto_error *err) {
+    presto_loader_options options;
+    presto__loader_options_of(what->runner, what->strategy->threads, 1, &options);
+    options.range.limit_samples = 1;
+    options.batch_samples = 1;
+    presto_loader *loader = NULL;
+    presto_batch *batch = NULL;
+    PRESTO_TRY(presto_loader_open(what->source, what->plan, &options, &loader, err));
+    presto_status status = presto_loader_next(loader, &batch, err);
+    presto_batch_release(status == PRESTO_OK ? batch : NULL);
+    presto_loader_free(loader);
+    return status < 0 ? status : PRESTO_OK;
+}
+
 presto_status presto__ready_memory(const presto__load *what, presto_error *err) {
+    PRESTO_TRY(read_indexes(what, err));
     PRESTO_TRY(presto__source_drop_cache(what->source, err));
     presto__warm_memory(presto_source_bytes(what->source) + what->runner->flight_bytes);
     return PRESTO_OK;
@@ -315,42 +326,10 @@ presto_status presto__measure_cold(const presto__load *what, presto__pace *pace,
     return PRESTO_OK;
 }
 
-/* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
- * which are slower. If that is too few, more are added, in another loader. There is one more, as
- * the first one of a loader does not count, unless epochs are long. */
-static presto_status measure_cached(const presto__load *what, const presto__epochs *cold,
-                                    presto__epochs *cached, presto_error *err) {
-    double run_s = what->run_s;
-    double missing = run_s / presto__epochs_typical_s(cold);
-    bool is_long = missing < 1 / LONG_EPOCH_RUNS;
-    presto__pace pace = {.count = 0};
-    presto__load paced = *what;
-    paced.pace = &pace;
-    do {
-        double room = PRESTO__CACHED_EPOCHS_MOST - (double)cached->epochs;
-        uint64_t count = (uint64_t)fmin(fmax(round(missing), 1) + !is_long, room);
-        presto__epochs some = {0};
-        PRESTO_TRY(presto__measure_epochs(&paced, count, &some, err));
-        presto__epochs_add(cached, &some);
-        missing = epochs_missing(cached, run_s);
-    } while (cached->epochs < PRESTO__CACHED_EPOCHS_MOST &&
-             cached->measure.wall_s < ENOUGH * run_s);
-    cached->epoch_s = presto__pace_middle(&pace);
-    return PRESTO_OK;
-}
-
 void presto__run_done(presto__load_run *seen) {
     free(seen->cold.costs);
     free(seen->cached.costs);
     *seen = (presto__load_run){.look = seen->look};
-}
-
-static presto_status measure_run(const presto__load *what, presto__load_run *into,
-                                 presto_error *err) {
-    presto__pace pace = {.count = 0};
-    PRESTO_TRY(presto__measure_cold(what, &pace, &into->cold, err));
-    /* The last cold epoch has filled the page cache. */
-    return measure_cached(what, &into->cold, &into->cached, err);
 }
 
 static presto_status measure_calmly(const presto__load *what, presto__measure_fn measure,
@@ -364,62 +343,38 @@ static presto_status measure_calmly(const presto__load *what, presto__measure_fn
     return PRESTO_OK;
 }
 
+presto_status presto__trial_stream_open(const presto__runner *runner, const char *dir,
+                                        presto_stream *stream_out, presto_error *err) {
+    presto_stream_options options;
+    presto_stream_options_defaults(&options);
+    presto_pipeline_options reading = {.struct_bytes = sizeof reading};
+    presto__pipeline_options_of(runner->pipeline, &reading);
+    options.pipeline_options = &reading;
+    return presto_stream_open(&dir, 1, &options, stream_out, err);
+}
+
 presto_status presto__measure_strategy(presto__runner *runner, presto__trial *trial,
                                        presto__measure_fn measure, presto__load_run *into,
                                        presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
         const presto__load as_it_is = {.runner = runner,
+                                       .trial = trial,
                                        .strategy = strategy,
                                        .source = runner->source,
                                        .plan = runner->plan,
                                        .run_s = runner->options->run_s};
         return measure_calmly(&as_it_is, measure, into, err);
     }
-    const char *paths[] = {trial->dir};
-    presto_stream_options options;
-    presto_stream_options_defaults(&options);
-    presto_pipeline_options reading = {.struct_bytes = sizeof reading};
-    presto__pipeline_options_of(runner->pipeline, &reading);
-    options.pipeline_options = &reading;
     presto_stream stream = {0};
-    PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
+    PRESTO_TRY(presto__trial_stream_open(runner, trial->dir, &stream, err));
     const presto__load stored = {.runner = runner,
+                                 .trial = trial,
                                  .strategy = strategy,
                                  .source = stream.source,
                                  .plan = stream.plan,
                                  .run_s = runner->options->run_s};
     presto_status status = measure_calmly(&stored, measure, into, err);
     presto_stream_close(&stream);
-    return status;
-}
-
-presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
-    presto__load_run seen = {0};
-    presto_status status = presto__measure_strategy(runner, trial, measure_run, &seen, err);
-    if (status == PRESTO_OK) {
-        trial->cold[trial->cold_count++] = seen.cold;
-        trial->cached[trial->cached_count++] = seen.cached;
-    } else {
-        presto__run_done(&seen);
-    }
-    return status;
-}
-
-static presto_status measure_lap(const presto__load *what, presto__load_run *into,
-                                 presto_error *err) {
-    presto__pace pace = {.count = 0};
-    return presto__measure_cold(what, &pace, &into->cold, err);
-}
-
-presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
-                                presto_error *err) {
-    presto__load_run seen = {0};
-    presto_status status = presto__measure_strategy(runner, trial, measure_lap, &seen, err);
-    if (status == PRESTO_OK) {
-        const presto__lap lap = {round, presto__epochs_rate(&seen.cold)};
-        status = presto__trial_add_lap(trial, lap, err);
-    }
-    presto__run_done(&seen);
     return status;
 }

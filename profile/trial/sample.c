@@ -197,3 +197,39 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
     presto__source_truncate(runner->source, runner->options->samples);
     return PRESTO_OK;
 }
+
+/* A runner that has nothing but what a sample needs. */
+static presto_status take_more(const presto__runner *runner, presto__runner *more,
+                               presto_error *err) {
+    PRESTO_TRY(
+        presto_source_open_raw(more->pipeline, more->paths, more->path_count, &more->source, err));
+    if (more->options->samples >= runner->source_samples)
+        return PRESTO_OK;
+    return presto__sample_take(more, err);
+}
+
+presto_status presto__sample_open_more(presto__runner *runner, uint64_t wanted,
+                                       presto_source **source_out, presto_error *err) {
+    presto_sweep_options options = *runner->options;
+    options.samples = wanted;
+    presto__runner more = {.pipeline = runner->pipeline,
+                           .options = &options,
+                           .paths = runner->all_paths,
+                           .path_count = runner->all_path_count};
+    if (runner->more == NULL || runner->more_wanted != wanted) {
+        presto_status status = take_more(runner, &more, err);
+        if (status < 0) {
+            presto_source_free(more.source);
+            presto__paths_free(more.sample_paths, more.sample_path_count);
+            return status;
+        }
+        presto_source_free(runner->more);
+        presto__paths_free(runner->more_paths, runner->more_path_count);
+        runner->more = more.source;
+        runner->more_paths = more.sample_paths;
+        runner->more_path_count = more.sample_path_count;
+        runner->more_wanted = wanted;
+    }
+    *source_out = runner->more;
+    return PRESTO_OK;
+}

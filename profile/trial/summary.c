@@ -5,12 +5,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double rate_of(const presto__epochs *epochs, double amount) {
-    return amount / (double)epochs->epochs / presto__epochs_typical_s(epochs);
+/* Rates per second are those of an epoch of the whole source: `longer` times what a sample's epochs
+ * had. */
+static double rate_of(const presto__epochs *epochs, double amount, double longer) {
+    return amount / (double)epochs->epochs / presto__epochs_typical_s(epochs) * longer;
 }
 
-static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
-                                      presto_epoch_result *result_out, presto_error *err) {
+uint64_t presto__samples_each(const presto__trial *trial) {
+    return trial->cached_count > 0 ? trial->cached[0].samples / trial->cached[0].epochs : 0;
+}
+
+double presto__whole_samples(const presto__runner *runner, uint64_t samples) {
+    return (double)samples * (double)runner->source_samples / fmax((double)runner->samples, 1);
+}
+
+/* start_s and `whole` as presto__epochs_whole_rate takes them; `whole` 0: the rates are those of the
+ * runs. */
+static presto_status summarize_epochs(const presto__epochs *runs, size_t count, double start_s,
+                                      double whole, presto_epoch_result *result_out,
+                                      presto_error *err) {
     double *values = calloc(count, 3 * sizeof *values);
     if (values == NULL)
         return presto_fail_memory(err, count * 3 * sizeof *values);
@@ -18,9 +31,12 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
     double *delivered = values + count;
     double *read = values + 2 * count;
     for (size_t i = 0; i < count; i++) {
-        samples[i] = rate_of(&runs[i], (double)runs[i].samples);
-        delivered[i] = rate_of(&runs[i], (double)runs[i].delivered_bytes);
-        read[i] = rate_of(&runs[i], (double)runs[i].read_bytes);
+        double longer = whole > 0 ? presto__epochs_whole_rate(&runs[i], start_s, whole) /
+                                        presto__epochs_rate(&runs[i])
+                                  : 1;
+        samples[i] = rate_of(&runs[i], (double)runs[i].samples, longer);
+        delivered[i] = rate_of(&runs[i], (double)runs[i].delivered_bytes, longer);
+        read[i] = rate_of(&runs[i], (double)runs[i].read_bytes, longer);
     }
     const presto__epochs *typical = &runs[presto__median_index(samples, count)];
     const presto__measure *measure = &typical->measure;
@@ -36,7 +52,14 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
         .context_switches_per_s = measure->context_switches / fmax(measure->wall_s, 1e-9),
         .disk_read_bytes = measure->disk_read_bytes / epochs,
         .peak_rss_bytes = measure->peak_rss_bytes,
+        .start_s = NAN,
+        .steady_samples_per_s = NAN,
     };
+    if (start_s >= 0 && whole > 0) {
+        double each_s = 1 / result_out->samples_per_s.median - start_s / whole;
+        result_out->start_s = start_s;
+        result_out->steady_samples_per_s = each_s > 0 ? 1 / each_s : NAN;
+    }
     free(values);
     return PRESTO_OK;
 }
@@ -69,9 +92,11 @@ static void extrapolate_preparation(const presto__runner *runner, const presto__
 presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
                                       presto_error *err) {
     presto_strategy_result *result = &trial->result;
-    PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, &result->cold, err));
-    PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, &result->cached, err));
-    result->samples = trial->cached[0].samples / trial->cached[0].epochs; /* delivered */
+    result->samples = presto__samples_each(trial);
+    PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, presto__trial_start(trial).seconds,
+                                presto__whole_samples(runner, result->samples), &result->cold,
+                                err));
+    PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, NAN, 0, &result->cached, err));
     if (result->strategy.codec == NULL) {
         result->total_stored_bytes = (double)runner->source_bytes;
         return PRESTO_OK;

@@ -51,7 +51,15 @@ presto_loader_errors presto__trial_errors(const presto__runner *runner) {
     return errors;
 }
 
+void presto__copies_remove(presto__copies *copies) {
+    if (copies->dir != NULL)
+        (void)presto__folder_remove(copies->dir, NULL);
+    free(copies->dir);
+    *copies = (presto__copies){0};
+}
+
 void presto__trial_remove(presto__trial *trial) {
+    presto__copies_remove(&trial->copies);
     if (trial->dir != NULL)
         (void)presto__folder_remove(trial->dir, NULL);
     free(trial->dir);

@@ -94,7 +94,10 @@ typedef struct presto__epochs {
     uint64_t epochs;
     uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
     presto__measure measure;
-    double epoch_s;      /* of one that is like most (pace_internal.h); not known: 0 or NaN */
+    double epoch_s; /* of one that is like most (pace_internal.h); not known: 0 or NaN */
+    /* A cold epoch of another length (steady.c): what it delivered, and how long it took. 0 or NaN:
+     * there was none. */
+    double second_samples, second_s;
     presto__cost *costs; /* owned */
     size_t cost_count;
     double worker_wait_s, consumer_wait_s;
@@ -108,8 +111,14 @@ double presto__epochs_rate(const presto__epochs *epochs);
 /** A cold run in a round of the race: all of a round are measured one after another. */
 typedef struct presto__lap {
     uint64_t round;
-    double samples_per_s;
+    double samples_per_s; /* of an epoch of the whole source, as far as this run tells */
 } presto__lap;
+
+/** copies.c: the records of a trial's dataset, stored several times. Zero-initialise. */
+typedef struct presto__copies {
+    char *dir;             /* NULL: there are none */
+    uint64_t times, bytes; /* that each record is stored; of all */
+} presto__copies;
 
 /** All that is known of one strategy. */
 typedef struct presto__trial {
@@ -117,6 +126,7 @@ typedef struct presto__trial {
     bool gave_up; /* the disk was full: it keeps the runs that it has had, and has no more */
     char *dir;    /* its dataset while that exists; NULL otherwise */
     uint64_t dir_bytes;
+    presto__copies copies; /* of that dataset */
     presto__preparation *preparations;
     size_t preparation_count;
     presto__epochs *cold, *cached;
@@ -165,6 +175,16 @@ typedef struct presto__runner {
     uint64_t flight_bytes; /* of a loader's batches and reads; trials deliver the same batches */
     char source_identity[PRESTO_SOURCE_IDENTITY_BYTES];
     size_t next_dir;
+    const char *const *all_paths; /* the whole source */
+    size_t all_path_count;
+    const presto__trial
+        *trials; /* of the sweep, whose datasets take room; NULL: there are none yet */
+    size_t trial_count;
+    double copy_bytes_per_s; /* as copies were written last; 0: not known */
+    presto_source *more;     /* a larger sample of the source (sample.c), NULL: none is open */
+    char **more_paths;       /* its files, where it names them; owned */
+    size_t more_path_count;
+    uint64_t more_wanted; /* samples that it was opened for */
     presto__calm calm;
     /* passed on to on_trial */
     size_t done, total;
@@ -184,6 +204,10 @@ presto_status presto__sample_open(const presto__runner *runner, presto_source **
                                   presto_error *err);
 /** sample.c: open the sample instead of the whole source. */
 presto_status presto__sample_take(presto__runner *runner, presto_error *err);
+/** sample.c: a larger sample of the source than the sweep's, taken in the same way. Borrowed from the
+ * runner, until it is asked for another one. */
+presto_status presto__sample_open_more(presto__runner *runner, uint64_t wanted,
+                                       presto_source **source_out, presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
 /** Trials leave out what the try-out left out: whether that is too much was seen there. */
@@ -230,8 +254,47 @@ uint64_t presto__look_epochs(double run_s, double epoch_s);
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
                                  presto__look *look_io, presto_error *err);
 presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err);
-/** Remove the trial's dataset. */
+/** Open a dataset of a trial with the steps that remain. The caller closes *stream_out, zero before. */
+presto_status presto__trial_stream_open(const presto__runner *runner, const char *dir,
+                                        presto_stream *stream_out, presto_error *err);
+/** Remove the trial's dataset, and its copies. */
 void presto__trial_remove(presto__trial *trial);
+
+/* ---- copies.c ---- */
+
+/** Bytes that copies may take beside all that trials hold. */
+uint64_t presto__copies_room(const presto__runner *runner);
+/** Store the records of the trial's dataset so many times over. Replaces earlier copies. */
+presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, uint64_t times,
+                                  presto_error *err);
+void presto__copies_remove(presto__copies *copies);
+
+/* ---- whole.c: start of an epoch, and what it delivers then ---- */
+
+/** What starts an epoch, as the runs tell: the middle, and half of its 95 % interval. NaN: they
+ * do not tell. */
+typedef struct presto__start {
+    double seconds, error_s;
+} presto__start;
+/** summary.c: samples that one epoch of the trial delivered, and those of the whole source where the
+ * sample delivers so many. */
+uint64_t presto__samples_each(const presto__trial *trial);
+double presto__whole_samples(const presto__runner *runner, uint64_t samples);
+/** Runs that tell about it, at most. */
+#define PRESTO__STARTS_MOST 64
+
+presto__start presto__trial_start(const presto__trial *trial);
+/** As one run tells: NaN if it had epochs of one length only. */
+double presto__epochs_start_s(const presto__epochs *run);
+/** Of the longest cold epoch of a run. */
+double presto__epochs_longest_s(const presto__epochs *run);
+double presto__epochs_longest_samples(const presto__epochs *run);
+/** Samples per second of an epoch of `whole` samples, of which start_s are its start; NaN: that is
+ * not known, and the start counts as in the longest epoch of the run. */
+double presto__epochs_whole_rate(const presto__epochs *run, double start_s, double whole);
+/** How long an epoch is to last in which the start matters little, where epochs are repeated for
+ * run_s. */
+double presto__long_epoch_s(double run_s);
 /** Fill in trial->result from what was measured. */
 presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
                                       presto_error *err);

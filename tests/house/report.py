@@ -108,7 +108,7 @@ def check_aim(browser, tools, folder, threads, *target):
 def check_targets(browser, tools, folder):
     for threads in (1, 32 * os.cpu_count()):
         results = aim(tools, folder, threads)[1]
-        assert results["results"][0]["measured"] == (threads == 1)
+        assert results["results"][0]["measured"] != results["results"][0]["elsewhere"] and (threads > 1 or results["results"][0]["measured"])
         rate = results["recommendation"]["slowest_samples_per_s"]
         for target, part in ((.01, r" times the target$"), (rate / 2.27, r" 127 % above it$"), (1e9, r" % below it$")):
             assert re.search(part, check_aim(browser, tools, folder, threads, f"{target:f}/s")), (target, part)

@@ -31,6 +31,9 @@ static inline presto__epochs made_run(double wall_s, uint64_t samples, double de
     presto__epochs run = {.epochs = 1, .samples = samples, .read_bytes = 1000 * samples};
     run.delivered_bytes = 600 * samples;
     run.measure = (presto__measure){.wall_s = wall_s, .disk_read_bytes = NAN};
+    /* A second epoch is of the whole source. Without a start, it tells the same. */
+    run.second_samples = 10 * (double)samples;
+    run.second_s = 10 * wall_s;
     run.costs = calloc(3, sizeof *run.costs);
     ck_assert_ptr_nonnull(run.costs);
     made_cost(&run, "reading", false, 0.1);

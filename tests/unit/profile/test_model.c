@@ -132,6 +132,34 @@ START_TEST(more_threads_than_processors_bring_no_more_where_they_compute) {
 }
 END_TEST
 
+START_TEST(threads_that_wait_need_no_processors_of_their_own) {
+    made m;
+    make(&m);
+    /* 4 of 1 + 4 ms compute less than one processor; 64 would want 13. */
+    presto__rates few = rates_of(&m, "packed", "none", 4, NULL);
+    ck_assert(!few.is_elsewhere);
+    ck_assert_double_eq_tol(few.cold_samples_per_s, 800, 8);
+    assert_near(few.cached_samples_per_s, 2000); /* of the two that are here */
+    presto__rates many = rates_of(&m, "packed", "none", 64, NULL);
+    ck_assert(many.is_elsewhere);
+    assert_near(many.cached_samples_per_s, 64000);
+    ck_assert(!rates_of(&m, "packed", "none", 2, NULL).is_elsewhere);
+    m.packed_codecs[0].wait_s = both(400e-3); /* 64 of 1 + 400 ms want a sixth of one */
+    many = rates_of(&m, "packed", "none", 64, NULL);
+    ck_assert(!many.is_elsewhere);
+    ck_assert_double_eq_tol(many.cold_samples_per_s, 64 / 401e-3, 1);
+}
+END_TEST
+
+START_TEST(starts_that_are_known_apart_count_once_in_the_whole_source) {
+    made m;
+    make(&m);
+    m.splits[1].start_s = both(0.1);
+    m.splits[1].is_apart = true;
+    assert_near(rates_of(&m, "packed", "none", 1, NULL).cold_samples_per_s, 1000 / (5 + 0.1));
+}
+END_TEST
+
 START_TEST(what_is_shared_limits_all_threads_together) {
     made m;
     make(&m);
@@ -432,6 +460,8 @@ int main(void) {
         what_overlaps_takes_as_long_as_the_longer_of_both,
         threads_multiply_and_disturb_each_other_as_measured,
         more_threads_than_processors_bring_no_more_where_they_compute,
+        threads_that_wait_need_no_processors_of_their_own,
+        starts_that_are_known_apart_count_once_in_the_whole_source,
         what_is_shared_limits_all_threads_together,
         another_storage_changes_the_waiting,
         the_start_of_an_epoch_is_shared_by_its_samples,

@@ -47,8 +47,11 @@ START_TEST(what_may_be_better_than_the_best_leaves_it_undecided) {
         "be up to 4 % faster; this one is recommended because it stores 50 % less.");
     ck_assert_uint_eq(sweep->best, 2);
     ck_assert(!sure->is_decided && sure->not_run_count == 1 && sure->not_run == 1);
-    ck_assert_uint_eq(presto__next_not_run(sweep, 2), 1);
-    ck_assert_uint_eq(presto__next_not_run(sweep, 1), SIZE_MAX);
+    ck_assert_uint_eq(presto__next_not_run(sweep, false), 1);
+    sweep->trials[1].result.prediction.is_elsewhere = true;
+    ck_assert_uint_eq(presto__next_not_run(sweep, false), SIZE_MAX);
+    ck_assert_uint_eq(presto__next_not_run(sweep, true), 1);
+    sweep->trials[1].result.prediction.is_elsewhere = false;
     predict(sweep, 1, 3770, 440e6); /* 1.8 %: that does not count */
     (void)reason_for(sweep);
     ck_assert(sure->is_decided && sure->not_run_count == 0);
@@ -141,7 +144,7 @@ START_TEST(beyond_this_machine_nothing_is_decided) {
     set_elsewhere(sweep, 2, 64);
     assert_says(reason_for(sweep), not_run);
     ck_assert(!sure->is_decided && sure->not_run == 2 && sure->not_run_count == 1);
-    ck_assert_uint_eq(presto__next_not_run(sweep, 2), SIZE_MAX);
+    ck_assert_uint_eq(presto__next_not_run(sweep, false), SIZE_MAX);
     sweep->limits.target_samples_per_s = 5000;
     assert_says(reason_for(sweep), not_run);
     assert_says(reason_for(sweep),

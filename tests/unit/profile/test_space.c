@@ -118,6 +118,25 @@ START_TEST(what_not_every_tensorflow_reads_is_left_out_or_refused) {
 }
 END_TEST
 
+START_TEST(for_another_storage_more_threads_wait_at_once) {
+    presto_pipeline *pipeline = load_pipeline("cv");
+    presto_sweep_options options;
+    presto_sweep_options_defaults(&options);
+    options.storage.latency_s = 0.1;
+    presto__space space = {0};
+    presto_error err;
+    ck_assert_ok(presto__space_init(pipeline, &options, &space, &err), &err);
+    unsigned processors = presto_processor_count();
+    ck_assert_uint_eq(space.threads[0], 1);
+    ck_assert_uint_eq(space.threads[space.thread_count - 2] * 4,
+                      space.threads[space.thread_count - 1]);
+    ck_assert_uint_gt(space.threads[space.thread_count - 1], processors);
+    ck_assert_uint_le(space.threads[space.thread_count - 1], presto_auto_threads());
+    presto__space_done(&space);
+    presto_pipeline_free(pipeline);
+}
+END_TEST
+
 START_TEST(unknown_names_are_refused_with_a_list_of_what_there_is) {
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
@@ -193,6 +212,7 @@ int main(void) {
         by_default_every_split_goes_with_every_codec_and_two_thread_counts,
         lists_are_put_in_order_and_doubles_are_dropped,
         what_not_every_tensorflow_reads_is_left_out_or_refused,
+        for_another_storage_more_threads_wait_at_once,
         unknown_names_are_refused_with_a_list_of_what_there_is,
         what_comes_after_a_random_step_cannot_be_stored,
         strategies_read_as_words,

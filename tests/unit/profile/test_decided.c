@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How often "decided" is wrong of the whole source, on sources whose truth is known: the sample has
+ * other records than the whole, epochs of it begin with a start, and the machine does not repeat
+ * itself.
+ */
+#include "made_sweep.h"
+
+#include "choice/sure_internal.h"
+
+/* Strategies 0 and 1 read the same records, 2 reads others. */
+enum { STRATEGIES = 3, RUNS = 3, SAMPLE = 100, TIMES = 5, WHOLE = 20000 };
+
+static double normal(presto_rng *rng) {
+    for (;;) {
+        double x = 2 * presto_rng_uniform(rng) - 1, y = 2 * presto_rng_uniform(rng) - 1;
+        double square = x * x + y * y;
+        if (square > 0 && square < 1)
+            return x * sqrt(-2 * log(square) / square);
+    }
+}
+
+/* What is true of a source and a machine. */
+typedef struct truth {
+    double rate_spread;  /* rates without start differ by so much */
+    double start_most_s; /* starts differ up to this */
+    double size_spread;  /* of the records: logarithmic */
+    double noise, phase; /* of runs: of each by itself, and of all in a slow phase */
+} truth;
+
+typedef struct made {
+    presto_sweep *sweep;
+    presto__runner runner;
+    double start_s[STRATEGIES], each_s[STRATEGIES]; /* of the whole */
+    double sample[2]; /* the mean record of the sample over that of the whole, of both kinds */
+    double phase;
+} made;
+
+static double true_rate(const made *m, size_t i) {
+    return WHOLE / (m->start_s[i] + WHOLE * m->each_s[i]);
+}
+
+static double epoch_s(made *m, const truth *of, presto_rng *rng, size_t i, double samples) {
+    double mean_s = m->each_s[i] * m->sample[i == 2];
+    m->phase = 0.8 * m->phase + of->phase * normal(rng);
+    return (m->start_s[i] + samples * mean_s) * exp(m->phase + of->noise * normal(rng));
+}
+
+static void draw_records(presto__trial *trial, const truth *of, presto_rng *rng, double *mean_out) {
+    trial->record_bytes = (presto__moments){0};
+    for (size_t i = 0; i < SAMPLE; i++)
+        presto__moments_add(&trial->record_bytes, exp(of->size_spread * normal(rng)));
+    *mean_out = trial->record_bytes.mean / exp(of->size_spread * of->size_spread / 2);
+}
+
+static void set_runs(made *m, const truth *of, presto_rng *rng, size_t i) {
+    presto__trial *trial = &m->sweep->trials[i];
+    for (size_t r = 0; r < RUNS; r++) {
+        presto__epochs *run = &trial->cold[r];
+        *run = (presto__epochs){.epochs = 1, .samples = SAMPLE};
+        run->epoch_s = run->measure.wall_s = epoch_s(m, of, rng, i, SAMPLE);
+        run->second_samples = TIMES * SAMPLE;
+        run->second_s = epoch_s(m, of, rng, i, TIMES * SAMPLE);
+        trial->cached[r] = (presto__epochs){.epochs = 1, .samples = SAMPLE, .epoch_s = 1};
+    }
+    trial->cold_count = trial->cached_count = RUNS;
+    trial->lap_count = 0;
+    presto_error err;
+    ck_assert_ok(presto__trial_summarize(&m->runner, trial, &err), &err);
+}
+
+static void draw(made *m, const truth *of, presto_rng *rng) {
+    m->phase = 0;
+    m->sweep->rounds = 0;
+    for (size_t i = 0; i < STRATEGIES; i++) {
+        m->start_s[i] = of->start_most_s * presto_rng_uniform(rng);
+        m->each_s[i] = 1e-3 * exp(of->rate_spread * (2 * presto_rng_uniform(rng) - 1));
+    }
+    draw_records(&m->sweep->trials[0], of, rng, &m->sample[0]);
+    m->sweep->trials[1].record_bytes = m->sweep->trials[0].record_bytes;
+    draw_records(&m->sweep->trials[2], of, rng, &m->sample[1]);
+    for (size_t i = 0; i < STRATEGIES; i++)
+        set_runs(m, of, rng, i);
+}
+
+static void add_round(made *m, const truth *of, presto_rng *rng) {
+    presto_error err;
+    m->sweep->rounds++;
+    for (size_t k = 0; k < STRATEGIES; k++) {
+        size_t i = m->sweep->rounds % 2 == 0 ? STRATEGIES - 1 - k : k;
+        presto__trial *trial = &m->sweep->trials[i];
+        presto__epochs run = {.epochs = 1, .samples = TIMES * SAMPLE};
+        run.epoch_s = epoch_s(m, of, rng, i, TIMES * SAMPLE);
+        const presto__lap lap = {
+            m->sweep->rounds,
+            presto__epochs_whole_rate(&run, presto__trial_start(trial).seconds, WHOLE)};
+        ck_assert_ok(presto__trial_add_lap(trial, lap, &err), &err);
+    }
+}
+
+/* Rounds until it is decided, as presto__race does. */
+static bool is_decided(made *m, const truth *of, presto_rng *rng) {
+    presto_error err;
+    for (;;) {
+        ck_assert_ok(presto__decide(m->sweep, &err), &err);
+        if (m->sweep->confidence.is_decided || m->sweep->rounds >= PRESTO__ROUNDS_MOST)
+            return m->sweep->confidence.is_decided;
+        do
+            add_round(m, of, rng);
+        while (!presto__is_look(m->sweep->rounds));
+    }
+}
+
+/* What is recommended is more than 2 % slower than the best. */
+static bool is_wrong(const made *m) {
+    double most = 0;
+    for (size_t i = 0; i < STRATEGIES; i++)
+        most = fmax(most, true_rate(m, i));
+    return true_rate(m, m->sweep->best) < (1 - PRESTO__SAME) * most;
+}
+
+static void set_up(made *m) {
+    *m = (made){.sweep = made_sweep(false)};
+    m->runner.samples = m->sweep->facts.samples = SAMPLE;
+    m->runner.source_samples = m->sweep->facts.source_samples = WHOLE;
+    m->sweep->run_s = 0.1;
+    for (size_t i = 0; i < STRATEGIES; i++) {
+        presto__trial *trial = &m->sweep->trials[i];
+        free(trial->cold[0].costs);
+        free(trial->cached[0].costs);
+        free(trial->cold);
+        free(trial->cached);
+        trial->cold = calloc(RUNS, sizeof *trial->cold);
+        trial->cached = calloc(RUNS, sizeof *trial->cached);
+        ck_assert(trial->cold != NULL && trial->cached != NULL);
+        trial->preparation_count = 1;
+        trial->result.strategy = (presto_strategy){
+            .split = i < 2 ? "resized" : "decoded", .codec = "none", .threads = i == 1 ? 2 : 1};
+    }
+}
+
+static void count(const truth *of, size_t races, size_t *decided_out, size_t *wrong_out) {
+    made m;
+    presto_rng rng;
+    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    set_up(&m);
+    *decided_out = *wrong_out = 0;
+    for (size_t i = 0; i < races; i++) {
+        draw(&m, of, &rng);
+        bool decided = is_decided(&m, of, &rng);
+        *decided_out += decided;
+        *wrong_out += decided && is_wrong(&m);
+    }
+    presto_sweep_free(m.sweep);
+}
+
+START_TEST(what_is_decided_is_right_of_the_whole_source) {
+    static const truth truths[] = {
+        {0.15, 0.3, 0.4, 0.02, 0.01}, /* records differ */
+        {0.10, 0.6, 0, 0.03, 0.02},   /* starts differ */
+        {0.05, 0.3, 0.2, 0.03, 0.05}, /* slow phases */
+        {0.30, 0.1, 0.8, 0.01, 0},    /* records differ widely */
+    };
+    size_t races = presto_check_rounds(400);
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+        size_t decided, wrong;
+        count(&truths[i], races, &decided, &wrong);
+        printf("truth %zu: of %zu, %zu decided, %zu wrong\n", i, races, decided, wrong);
+        double most = PRESTO__ERROR * (double)races;
+        most += 4 * sqrt(most); /* chance */
+        ck_assert_msg((double)wrong <= most, "truth %zu: of %zu, %zu decided, %zu wrong", i, races,
+                      decided, wrong);
+    }
+}
+END_TEST
+
+START_TEST(what_differs_clearly_is_decided) {
+    size_t decided, wrong, races = presto_check_rounds(100);
+    count(&(truth){0.5, 0.05, 0.05, 0.01, 0.01}, races, &decided, &wrong);
+    printf("of %zu, %zu decided, %zu wrong\n", races, decided, wrong);
+    ck_assert_uint_ge(decided, races * 3 / 4);
+    ck_assert_uint_le(wrong, races / 20 + 2);
+}
+END_TEST
+
+/* An epoch that did not last decides nothing, and says how much of it was its start. */
+START_TEST(short_epochs_decide_nothing) {
+    made m;
+    presto_rng rng;
+    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    set_up(&m);
+    m.sweep->run_s = 10;
+    const truth of = {0.5, 0.05, 0.05, 0.01, 0.01};
+    draw(&m, &of, &rng);
+    ck_assert(!is_decided(&m, &of, &rng));
+    const presto_sweep_confidence *sure = presto_sweep_get_confidence(m.sweep);
+    ck_assert_double_gt(sure->start_part, 0);
+    ck_assert_double_lt(sure->start_part, 1);
+    assert_says(reason_for(m.sweep), "their start-up counted for ");
+    for (size_t i = 0; i < STRATEGIES; i++)
+        for (size_t r = 0; r < RUNS; r++)
+            m.sweep->trials[i].cold[r].second_samples = 0;
+    assert_says(reason_for(m.sweep), "what starts them counted in full");
+    ck_assert(isnan(sure->start_part) && !sure->is_decided);
+    m.sweep->facts.source_samples = SAMPLE; /* the whole source was measured */
+    (void)reason_for(m.sweep);
+    ck_assert_double_eq(sure->start_part, 0);
+    presto_sweep_free(m.sweep);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        what_is_decided_is_right_of_the_whole_source,
+        what_differs_clearly_is_decided,
+        short_epochs_decide_nothing,
+    };
+    return presto_check_main("profile/decided", tests, sizeof tests / sizeof *tests, 60);
+}

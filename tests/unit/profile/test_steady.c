@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start of an epoch and what it delivers then, apart; and the copies that make epochs long. */
+#define _XOPEN_SOURCE 700
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "presto_check.h"
+#include "profile_internal.h"
+#include "trial/load_internal.h"
+
+#define assert_near(value, wanted) ck_assert_double_eq_tol(value, wanted, 1e-9 * (wanted))
+
+/* An epoch of `samples` that takes 0.2 s, and then 1 ms a sample. */
+static double takes(double samples) {
+    return 0.2 + samples * 1e-3;
+}
+
+static presto__epochs run_of(uint64_t samples, double second) {
+    presto__epochs run = {.epochs = 1, .samples = samples, .epoch_s = takes((double)samples)};
+    run.measure.wall_s = run.epoch_s;
+    run.second_samples = second;
+    run.second_s = second > 0 ? takes(second) : 0;
+    return run;
+}
+
+START_TEST(two_lengths_of_epochs_tell_the_start_and_the_rate_of_the_whole) {
+    const double seconds[] = {400, 25, 3000};
+    for (size_t i = 0; i < 3; i++) {
+        presto__epochs run = run_of(200, seconds[i]);
+        assert_near(presto__epochs_start_s(&run), 0.2);
+        assert_near(presto__epochs_whole_rate(&run, 0.2, 1e6), 1e6 / takes(1e6));
+        assert_near(presto__epochs_longest_samples(&run), fmax(200, seconds[i]));
+    }
+}
+END_TEST
+
+START_TEST(a_whole_source_that_was_measured_is_not_extrapolated) {
+    presto__epochs run = run_of(200, 0);
+    ck_assert(isnan(presto__epochs_start_s(&run)));
+    assert_near(presto__epochs_whole_rate(&run, NAN, 200), 200 / takes(200));
+    run = run_of(200, 400);
+    assert_near(presto__epochs_whole_rate(&run, 0.2, 300), 400 / takes(400));
+}
+END_TEST
+
+START_TEST(epochs_that_contradict_each_other_have_no_start) {
+    presto__epochs run = run_of(200, 400);
+    run.second_s = 0.3; /* the longer one took less */
+    ck_assert_double_eq(presto__epochs_start_s(&run), 0);
+    assert_near(presto__epochs_whole_rate(&run, 0, 1e6), 400 / 0.3);
+    run.second_s = 1.2; /* it took longer than so many times the shorter one */
+    ck_assert_double_eq(presto__epochs_start_s(&run), 0);
+    assert_near(presto__epochs_whole_rate(&run, 0, 1e6), 400 / 1.2);
+}
+END_TEST
+
+START_TEST(the_start_is_in_the_middle_of_the_runs_with_its_error) {
+    presto__epochs runs[3] = {run_of(200, 400), run_of(200, 400), run_of(200, 400)};
+    presto__trial trial = {.cold = runs, .cold_count = 3};
+    assert_near(presto__trial_start(&trial).seconds, 0.2);
+    ck_assert_double_le(presto__trial_start(&trial).error_s, 1e-9);
+    runs[2].second_s += 0.01; /* 50 us a sample more: its start is 10 ms less */
+    assert_near(presto__trial_start(&trial).seconds, 0.2);
+    double sd = 0.01 / sqrt(3);
+    ck_assert_double_eq_tol(presto__trial_start(&trial).error_s, 4.303 * sd / sqrt(3), 1e-4);
+    trial.cold_count = 0;
+    ck_assert(isnan(presto__trial_start(&trial).seconds));
+}
+END_TEST
+
+/* ---- copies ---- */
+
+enum { FILES = 48, MEASURED = 8, FILE_BYTES = 20000 };
+
+typedef struct place {
+    char *dir;
+    char source[600], work[600];
+    const char *paths[1];
+    presto_pipeline *pipeline;
+    presto_sweep_options options;
+    presto__runner runner;
+    presto__trial trial;
+} place;
+
+static void set_up(place *at, const char *codec) {
+    static uint8_t content[FILE_BYTES];
+    *at = (place){.dir = presto_check_temp_dir()};
+    snprintf(at->source, sizeof at->source, "%s/source", at->dir);
+    snprintf(at->work, sizeof at->work, "%s/work", at->dir);
+    ck_assert_int_eq(mkdir(at->source, 0777), 0);
+    for (int i = 0; i < FILES; i++) {
+        char path[700];
+        snprintf(path, sizeof path, "%s/%02d.bin", at->source, i);
+        memset(content, i, sizeof content);
+        int fd = open(path, O_WRONLY | O_CREAT, 0666);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, content, sizeof content), sizeof content);
+        close(fd);
+    }
+    static const char yaml[] = "name: bytes\n"
+                               "source: {type: files, match: ['*.bin']}\n"
+                               "steps:\n"
+                               "  - {step: read-file, yields: concatenated}\n";
+    presto_error err;
+    ck_assert_ok(
+        presto_pipeline_parse(presto_span_of_text(yaml), "bytes", NULL, &at->pipeline, &err), &err);
+    presto_sweep_options_defaults(&at->options);
+    at->options.pipeline = at->pipeline;
+    at->options.work_dir = at->work;
+    at->options.samples = MEASURED;
+    at->options.run_s = 0.2;
+    at->paths[0] = at->source;
+    ck_assert_ok(presto__runner_init(&at->runner, at->paths, 1, &at->options, &err), &err);
+    at->runner.trials = &at->trial;
+    at->runner.trial_count = 1;
+    at->trial.result.strategy = (presto_strategy){
+        .split = codec != NULL ? "concatenated" : PRESTO_UNPROCESSED, .codec = codec, .threads = 2};
+    at->trial.result.strategy.shards = codec != NULL ? 2 : 0;
+    at->trial.preparations = calloc(1, sizeof *at->trial.preparations);
+    at->trial.cold = calloc(1, sizeof *at->trial.cold);
+    at->trial.cached = calloc(1, sizeof *at->trial.cached);
+    ck_assert_ok(presto__trial_prepare(&at->runner, &at->trial, &err), &err);
+}
+
+static void tear_down(place *at) {
+    presto__trial_done(&at->trial);
+    presto__runner_done(&at->runner);
+    presto_pipeline_free(at->pipeline);
+    presto_check_remove_tree(at->dir);
+    free(at->dir);
+}
+
+/* So often is each file's content among the records, in the order of the trial's. */
+static void check_records(const char *dir, const char *of, uint64_t times) {
+    presto_shard_options options;
+    presto_dataset *copies = NULL, *once = NULL;
+    presto_error err;
+    presto_block block = {0}, first = {0};
+    presto_shard_options_defaults(&options);
+    ck_assert_ok(presto_dataset_open(&dir, 1, &options, &copies, &err), &err);
+    ck_assert_ok(presto_dataset_open(&of, 1, &options, &once, &err), &err);
+    ck_assert_uint_eq(presto_dataset_records(copies), times * presto_dataset_records(once));
+    ck_assert_uint_eq(presto_dataset_shard_count(copies), presto_dataset_shard_count(once));
+    for (size_t s = 0; s < presto_dataset_shard_count(once); s++) {
+        presto_shard *many = NULL, *few = NULL;
+        ck_assert_ok(presto_dataset_shard_at(copies, s, &many, &err), &err);
+        ck_assert_ok(presto_dataset_shard_at(once, s, &few, &err), &err);
+        ck_assert_ok(presto_shard_index(many, false, NULL, &err), &err);
+        ck_assert_ok(presto_shard_index(few, false, NULL, &err), &err);
+        uint64_t records = presto_shard_records(few);
+        for (uint64_t r = 0; r < presto_shard_records(many); r++) {
+            ck_assert_ok(presto_shard_fetch(many, r, 1, &block, &err), &err);
+            ck_assert_ok(presto_shard_fetch(few, r % records, 1, &first, &err), &err);
+            ck_assert_int_eq(block.records[0].status, PRESTO_OK);
+            ck_assert_uint_eq(block.records[0].payload.bytes, first.records[0].payload.bytes);
+            ck_assert_mem_eq(block.records[0].payload.data, first.records[0].payload.data,
+                             first.records[0].payload.bytes);
+        }
+    }
+    presto_block_done(&block);
+    presto_block_done(&first);
+    presto_dataset_free(copies);
+    presto_dataset_free(once);
+}
+
+START_TEST(copies_hold_each_record_as_often_and_are_no_part_of_the_sizes) {
+    static const char *const codecs[] = {"none", "zlib:1"};
+    for (size_t c = 0; c < 2; c++) {
+        place at;
+        presto_error err;
+        set_up(&at, codecs[c]);
+        uint64_t stored = at.trial.result.stored_bytes;
+        ck_assert_ok(presto__copies_make(&at.runner, &at.trial, 3, &err), &err);
+        check_records(at.trial.copies.dir, at.trial.dir, 3);
+        ck_assert_uint_eq(at.trial.copies.bytes, 3 * stored);
+        ck_assert_uint_eq(at.trial.result.stored_bytes, stored);
+        ck_assert_uint_eq(at.trial.dir_bytes, stored);
+        char *dir = strdup(at.trial.copies.dir);
+        presto__trial_remove(&at.trial);
+        ck_assert_int_ne(access(dir, F_OK), 0);
+        free(dir);
+        tear_down(&at);
+    }
+}
+END_TEST
+
+START_TEST(a_run_has_a_second_epoch_which_is_of_the_whole_at_most) {
+    static const char *const codecs[] = {"none", NULL};
+    for (size_t c = 0; c < 2; c++) {
+        place at;
+        presto_error err;
+        set_up(&at, codecs[c]);
+        ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
+        const presto__epochs *cold = &at.trial.cold[0];
+        ck_assert_double_gt(cold->second_s, 0);
+        ck_assert_double_ge(cold->second_samples, 2 * MEASURED);
+        ck_assert_double_le(cold->second_samples, FILES);
+        ck_assert_uint_eq(cold->samples, MEASURED * cold->epochs);
+        ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
+        ck_assert_double_gt(at.trial.laps[0].samples_per_s, 0);
+        tear_down(&at);
+    }
+}
+END_TEST
+
+START_TEST(without_room_an_epoch_has_no_second_one) {
+    place at;
+    presto_error err;
+    set_up(&at, "none");
+    at.options.work_bytes = at.trial.dir_bytes + 1;
+    ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
+    ck_assert_double_eq(at.trial.cold[0].second_samples, 0);
+    ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
+    tear_down(&at);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        two_lengths_of_epochs_tell_the_start_and_the_rate_of_the_whole,
+        a_whole_source_that_was_measured_is_not_extrapolated,
+        epochs_that_contradict_each_other_have_no_start,
+        the_start_is_in_the_middle_of_the_runs_with_its_error,
+        copies_hold_each_record_as_often_and_are_no_part_of_the_sizes,
+        a_run_has_a_second_epoch_which_is_of_the_whole_at_most,
+        without_room_an_epoch_has_no_second_one,
+    };
+    return presto_check_main("profile/steady", tests, sizeof tests / sizeof *tests, 60);
+}
