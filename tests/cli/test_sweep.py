@@ -264,7 +264,7 @@ class Sweep(SweepCase):
         self.assertGreaterEqual(sum(r["error"] is not None for r in here), 2)
         self.assertGreater(sum(not r["measured"] for r in here), 0)
         elsewhere = [r for r in results["results"] if r["elsewhere"]]
-        self.assertEqual({(r["threads"], r["measured"]) for r in elsewhere}, {(64, False)})
+        self.assertLessEqual({(r["threads"], r["measured"]) for r in elsewhere}, {(64, False)})
         best = results["results"][results["recommendation"]["result"]]
         self.assertEqual(best["measured"], not best["elsewhere"])
         model = results["model"]
