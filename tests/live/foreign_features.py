@@ -334,6 +334,20 @@ class Tensors(unittest.TestCase):
                       [self.record(n, one=tf.io.serialize_tensor(tf.cast(n, tf.int32 if n % 2 else tf.int64)).numpy()) for n in range(4)])
         (batch,) = presto.Loader(other, 4)
         self.assertEqual(bytes(batch["one"][1]), tf.io.serialize_tensor(tf.constant(1, tf.int32)).numpy())
+        self.assertIn("differing dtypes: one", "".join(presto.open(other).notes))
+        self.assertEqual(presto.open(self.path).notes, [])
+
+    def test_tensors_that_stay_bytes_are_told(self):
+        texts = tf.io.serialize_tensor(tf.constant(["a", "bc"])).numpy()
+        path = write(self.folder / "texts.tfrecord", [self.record(n, texts=texts) for n in range(4)])
+        with self.assertWarnsRegex(presto.NoteWarning, "serialized tensors stay bytes, .*: texts$"):
+            (batch,) = presto.Loader(path, 4)
+        self.assertEqual(bytes(batch["texts"][3]), texts)
+        steps = [tf.io.serialize_tensor(tf.constant([n, 2])).numpy() for n in range(3)]
+        lists = {name: tf.train.FeatureList(feature=[tf.train.Feature(bytes_list=tf.train.BytesList(value=[v])) for v in values])
+                 for name, values in (("steps", steps), ("words", [b"x", b"yz"]))}
+        path = write(self.folder / "steps.tfrecord", [tf.train.SequenceExample(feature_lists=tf.train.FeatureLists(feature_list=lists))] * 3)
+        self.assertRegex("".join(presto.open(path).notes), "serialized tensors stay bytes, .*: steps$")
 
     def test_a_late_record_that_is_none_says_what_to_do(self):
         records = [self.record(n % 9) for n in range(80)]

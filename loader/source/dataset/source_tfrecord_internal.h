@@ -30,6 +30,7 @@ typedef struct presto__seen_feature {
     int64_t length;           /* of its values, -1 where they differ; PRESTO__NO_LENGTH: none yet */
     bool is_tensor;           /* one value that is a serialized TensorProto, each time */
     bool is_single;           /* one value, each time */
+    bool holds_tensors;       /* each of its values is a serialized TensorProto, of texts perhaps */
 } presto__seen_feature;
 
 /** Zero-initialise. */

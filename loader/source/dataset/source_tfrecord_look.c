@@ -10,6 +10,7 @@
 #include "source_tfrecord_internal.h"
 
 #define MOST_RECORDS 64
+#define NAMES_BYTES 200
 #define ENOUGH_BYTES ((uint64_t)4 << 20)
 /* Of more features, those that come first count. */
 #define MOST_FEATURES 1024
@@ -124,7 +125,8 @@ static presto_status add_feature(presto__seen *seen, presto_span name, size_t pl
                                                          .encoding = PRESTO_ENCODE_NONE,
                                                          .length = PRESTO__NO_LENGTH,
                                                          .is_tensor = true,
-                                                         .is_single = true};
+                                                         .is_single = true,
+                                                         .holds_tensors = true};
     memmove(seen->sorted + place + 1, seen->sorted + place,
             (seen->count - place) * sizeof *seen->sorted);
     seen->sorted[place] = seen->count;
@@ -139,6 +141,21 @@ static void intersect(presto_tensor_spec *common, const presto_tensor_spec *valu
     for (int i = 0; i < common->rank; i++)
         if (common->dims[i] != value->dims[i])
             common->dims[i] = -1;
+}
+
+/* Also of texts, and in lists. */
+static bool hold_tensors(const presto_tensor *values, presto_arena *arena) {
+    uint64_t count = presto_spec_elements(&values->spec);
+    presto_tensor held;
+    for (uint64_t i = 0; i < count; i++) {
+        bool is_tensor =
+            presto_tensor_proto_probe(values->strings[i]) ||
+            (presto_tensor_proto_parse(values->strings[i], arena, &held, NULL) == PRESTO_OK &&
+             held.spec.dtype == PRESTO_STRING);
+        if (!is_tensor)
+            return false;
+    }
+    return count > 0;
 }
 
 /* Tensors of one feature have one dtype, or they are taken for bytes. */
@@ -196,6 +213,7 @@ static presto_status look_at(presto__seen *seen, const presto_feature *feature, 
         at->length = -1;
     if (feature->encoding == PRESTO_ENCODE_BYTES) {
         look_at_bytes(at, &feature->tensor, arena);
+        at->holds_tensors = at->holds_tensors && hold_tensors(&feature->tensor, arena);
         at->encoding = feature->encoding;
     } else {
         at->dtype = feature->tensor.spec.dtype;
@@ -302,6 +320,28 @@ static presto_status look_by_walk(looking *look, presto__seen *seen, presto_erro
     return PRESTO_OK;
 }
 
+/* One tensor of numbers in each record is decoded. Others stay as they are, which is told. */
+static presto_status note_kept(presto_source *source, const presto__seen *seen, presto_error *err) {
+    char names[NAMES_BYTES] = "", text[NAMES_BYTES + 200];
+    size_t used = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        const presto__seen_feature *feature = &seen->features[i];
+        if (feature->encoding != PRESTO_ENCODE_BYTES || !feature->holds_tensors ||
+            presto__seen_is_tensor(feature) || used >= sizeof names)
+            continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
+                                 feature->name);
+    }
+    if (used == 0)
+        return PRESTO_OK;
+    snprintf(
+        text, sizeof text,
+        "serialized tensors stay bytes, because there are several in a record, of texts, or of "
+        "differing dtypes: %s%s",
+        names, used >= sizeof names ? "..." : "");
+    return presto__source_note(source, text, err);
+}
+
 presto_status presto__seen_look(presto_source *source, const presto__source_ops *ops,
                                 presto__seen *seen, presto_error *err) {
     presto_loader_options defaults;
@@ -318,5 +358,5 @@ presto_status presto__seen_look(presto_source *source, const presto__source_ops 
         ops->reader_free(look.reader);
     presto__blocks_done(&look.blocks);
     presto_arena_done(&look.arena);
-    return status;
+    return status == PRESTO_OK ? note_kept(source, seen, err) : status;
 }
