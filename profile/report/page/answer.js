@@ -178,6 +178,10 @@ function doubt(confidence, rival, same) {
   if (confidence.by === "score" && !(sweep.options.weights.throughput > 0))
     return "Times of preparation vary, and rounds do not measure them.";
   if (confidence.by === "target") return doubtOfTarget(confidence, rival);
+  if (rival === undefined && confidence.start_part !== undefined && confidence.start_part !== 0)
+    return "Epochs were short, and " + (confidence.start_part === null ? "what starts them counted in full"
+      : `their start-up counted for ${percent(confidence.start_part)}`) +
+      ". More --samples, more --run-time or more room on the disk would tell what an epoch of all samples is.";
   if (notRun.includes(rival))
     return `${nameOf(all[rival])} was not run, and by its prediction it may be the better choice` +
       (notRun.length > 1 ? `, as may ${number(notRun.length - 1)} more. ` : ". ") + `Differences of up to ${same} do not count.`;
