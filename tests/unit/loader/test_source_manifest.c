@@ -395,6 +395,7 @@ START_TEST(decimal_commas_are_told) {
         ck_assert_ptr_nonnull(strstr(
             err.message, "line 2: '1,5' of column 'label' has a decimal comma: numbers are written "
                          "with a point; source.texts=[label] takes the column as texts"));
+        close_source();
     }
     check_opened("m.csv", tables[0], ", texts: [label]",
                  "image=a.jpg key=a.jpg label=0 | image=b.jpg key=b.jpg label=1");
