@@ -69,7 +69,7 @@ def text(strategy):
 def again(options, name, corpus, work, strategies):
     """Rates of these strategies in each round, measured by turns. The sweep has more, where these don't make a rectangle."""
     splits, codecs, threads = (sorted({s[i] for s in strategies if s[i] is not None}) for i in range(3))
-    results = presto_sweep(options, name, work / f"{name}-again", "--measure", "--splits", ",".join(splits), "--codecs",
+    results = presto_sweep(options, name, work / f"{name}-again", "--measure", "--stored", ",".join(splits), "--codecs",
                            ",".join(codecs) or "none", "--threads", ",".join(map(str, threads)), "--runs", str(ROUNDS), "--decide-time", "0",
                            "--samples", "0", corpus)
     return {key(r): [run["samples_per_s"] for run in r["cold"]["runs"]] for r in results["results"] if r["status"] == "ok"}

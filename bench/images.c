@@ -70,7 +70,7 @@ static void prepare_dataset(const images_settings *set, const char *split, const
     bench_need(presto_pipeline_load("cv", NULL, &pipeline, &err), &err, "pipeline");
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = split;
+    options.up_to = split;
     options.threads = set->threads;
     options.shards = 1;
     options.limit_samples = set->photos;

@@ -77,7 +77,7 @@ static presto_status open_stored(drift_job *job, presto_error *err) {
     PRESTO_TRY(open_stream(job, job->options->dataset, &job->stored, err));
     const presto_dataset_info *info =
         job->stored.dataset != NULL ? presto_dataset_get_info(job->stored.dataset) : NULL;
-    if (info != NULL && info->split != NULL && job->stored.pipeline != NULL)
+    if (info != NULL && info->stored != NULL && job->stored.pipeline != NULL)
         return PRESTO_OK;
     presto_status status =
         presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -106,7 +106,7 @@ static presto_status make_fresh(drift_job *job, presto_sweep_options *options,
     options->on_trial_user = job;
     PRESTO_TRY(presto__runner_init(&job->runner, paths, path_count, options, err));
     presto__trial *trial = &job->trial;
-    trial->result.strategy = (presto_strategy){.split = info->split,
+    trial->result.strategy = (presto_strategy){.stored = info->stored,
                                                .codec = info->codec,
                                                .threads = presto_processor_count(),
                                                .shards = 1};
@@ -443,7 +443,7 @@ static presto_status check(drift_job *job, const char *const *paths, size_t path
     if (status == PRESTO_OK)
         status = compare_times(job, err);
     if (status == PRESTO_OK)
-        status = presto__drift_costs(job->options, job->trial.result.strategy.split, &job->runner,
+        status = presto__drift_costs(job->options, job->trial.result.strategy.stored, &job->runner,
                                      &job->found, err);
     job->found.moves = status == PRESTO_OK && does_move(&job->found, job->options->margin);
     presto_stream_close(&job->fresh);

@@ -57,8 +57,8 @@ static presto_status list_splits(const presto_pipeline *pipeline,
                 "step %s makes other samples, so that strategies before and after it "
                 "cannot be compared: measure the pipeline without it",
                 presto_pipeline_step_type(pipeline, i)->name);
-    for (size_t i = 0; i < options->split_count; i++)
-        PRESTO_TRY(check_split(pipeline, options->splits[i], err));
+    for (size_t i = 0; i < options->stored_count; i++)
+        PRESTO_TRY(check_split(pipeline, options->stored[i], err));
     size_t known = presto_pipeline_representation_count(pipeline);
     space->splits = calloc(known + 1, sizeof *space->splits);
     if (space->splits == NULL)
@@ -66,9 +66,9 @@ static presto_status list_splits(const presto_pipeline *pipeline,
     /* In the pipeline's order, not the list's: tables are read from raw to finished. */
     for (size_t r = 0; r < known; r++) {
         const char *name = presto_pipeline_representation_name(pipeline, r);
-        bool wanted = options->split_count == 0;
-        for (size_t i = 0; i < options->split_count; i++)
-            wanted = wanted || strcmp(options->splits[i], name) == 0;
+        bool wanted = options->stored_count == 0;
+        for (size_t i = 0; i < options->stored_count; i++)
+            wanted = wanted || strcmp(options->stored[i], name) == 0;
         if (wanted && presto__pipeline_representation_storable(pipeline, r))
             PRESTO_TRY(list_add(space->splits, &space->split_count, name, err));
     }
@@ -164,7 +164,7 @@ static presto_status list_shards(const presto_sweep_options *options, presto__sp
 /* shards 0: as many as threads. */
 static presto_strategy strategy_of(const char *split, const char *codec, unsigned threads,
                                    size_t shards) {
-    presto_strategy strategy = {.split = split, .codec = codec, .threads = threads};
+    presto_strategy strategy = {.stored = split, .codec = codec, .threads = threads};
     if (codec != NULL)
         strategy.shards = shards > 0 ? shards : threads > 0 ? threads : 1;
     return strategy;
@@ -203,8 +203,9 @@ static bool same_text(const char *a, const char *b) {
 size_t presto__space_find(const presto__space *space, const presto_strategy *strategy) {
     for (size_t i = 0; i < space->strategy_count; i++) {
         const presto_strategy *other = &space->strategies[i];
-        if (same_text(other->split, strategy->split) && same_text(other->codec, strategy->codec) &&
-            other->threads == strategy->threads && other->shards == strategy->shards)
+        if (same_text(other->stored, strategy->stored) &&
+            same_text(other->codec, strategy->codec) && other->threads == strategy->threads &&
+            other->shards == strategy->shards)
             return i;
     }
     return SIZE_MAX;
@@ -283,9 +284,9 @@ char *presto__strategy_format(const presto_strategy *strategy, char *text_out, s
     if (strategy->codec == NULL)
         snprintf(text_out, bytes, "the unprocessed files %s", threads);
     else if (strcmp(strategy->codec, "none") == 0)
-        snprintf(text_out, bytes, "%s uncompressed %s%s", strategy->split, files, threads);
+        snprintf(text_out, bytes, "%s uncompressed %s%s", strategy->stored, files, threads);
     else
-        snprintf(text_out, bytes, "%s with %s %s%s", strategy->split, strategy->codec, files,
+        snprintf(text_out, bytes, "%s with %s %s%s", strategy->stored, strategy->codec, files,
                  threads);
     return text_out;
 }

@@ -39,7 +39,7 @@ typedef struct text_list {
 
 /* All whole numbers as read; presto_strategy_file converts them to its own types. */
 typedef struct parsed {
-    char *pipeline, *split, *codec;
+    char *pipeline, *stored_as, *split, *codec; /* `split` is the name that 0.2.0 had for it */
     text_list set;
     uint64_t schema, shards, threads, batch_samples, seed;
     double cold, cached, stored, preparation;
@@ -49,7 +49,8 @@ static const field top_fields[] = {
     {"schema", FIELD_WHOLE, true, offsetof(parsed, schema), PRESTO__STRATEGY_SCHEMA},
     {"pipeline", FIELD_TEXT, true, offsetof(parsed, pipeline), 0},
     {"set", FIELD_TEXTS, false, offsetof(parsed, set), 0},
-    {"split", FIELD_TEXT, true, offsetof(parsed, split), 0},
+    {"stored", FIELD_TEXT, false, offsetof(parsed, stored_as), 0},
+    {"split", FIELD_TEXT, false, offsetof(parsed, split), 0},
     {"codec", FIELD_TEXT, false, offsetof(parsed, codec), 0},
     {"shards", FIELD_WHOLE, false, offsetof(parsed, shards), 99999},
     {"threads", FIELD_WHOLE, true, offsetof(parsed, threads), 4096},
@@ -207,16 +208,21 @@ static presto_status read_mapping(reader *in, const yaml_node_t *mapping, const 
     return PRESTO_OK;
 }
 
-/* Codec and shards are given together, and only with a split that is stored. */
+/* Codec and shards are given together, and only if something is stored. */
 static presto_status check_parsed(reader *in, const yaml_node_t *root) {
     parsed *values = in->into;
     if (values->schema != PRESTO__STRATEGY_SCHEMA)
         return syntax_error(in, root, "schema %ju, this program knows %d",
                             (uintmax_t)values->schema, PRESTO__STRATEGY_SCHEMA);
-    if (strcmp(values->split, PRESTO_UNPROCESSED) == 0) {
+    const char *stored = values->stored_as != NULL ? values->stored_as : values->split;
+    if (stored == NULL)
+        return syntax_error(in, root, "stored is missing");
+    if (values->stored_as != NULL && values->split != NULL)
+        return syntax_error(in, root, "stored and split are one thing: leave out split");
+    if (strcmp(stored, PRESTO_UNPROCESSED) == 0) {
         if (values->codec != NULL || values->shards != 0)
             return syntax_error(in, root,
-                                "nothing is stored with the split unprocessed: neither codec "
+                                "nothing is stored with unprocessed: neither codec "
                                 "nor shards apply");
         return PRESTO_OK;
     }
@@ -314,6 +320,7 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
     if (status != PRESTO_OK) {
         free(values.pipeline);
         free_texts(values.set.texts, values.set.count);
+        free(values.stored_as);
         free(values.split);
         free(values.codec);
         return status;
@@ -322,7 +329,8 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
         .pipeline = values.pipeline,
         .set = values.set.texts,
         .set_count = values.set.count,
-        .split = values.split,
+        .stored = values.stored_as != NULL ? values.stored_as : values.split,
+        .has_old_names = values.split != NULL,
         .codec = values.codec,
         .shards = (size_t)values.shards,
         .threads = (unsigned)values.threads,
@@ -339,7 +347,7 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
 static void free_strategy(presto_strategy_file *strategy) {
     free(strategy->pipeline);
     free_texts(strategy->set, strategy->set_count);
-    free(strategy->split);
+    free(strategy->stored);
     free(strategy->codec);
 }
 

@@ -7,15 +7,15 @@
 /* The same form of the same pipeline's samples, as far as names tell. */
 static presto_status check_form(const presto_strategy_file *strategy,
                                 const presto_dataset_info *info, presto_error *err) {
-    const char *split = info->split != NULL ? info->split : "nothing known";
+    const char *split = info->stored != NULL ? info->stored : "nothing known";
     const char *codec = info->codec != NULL ? info->codec : "none";
     const char *wanted = strategy->codec != NULL ? strategy->codec : "none";
-    if (strcmp(split, strategy->split) == 0 && strcmp(codec, wanted) == 0)
+    if (strcmp(split, strategy->stored) == 0 && strcmp(codec, wanted) == 0)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "the strategy is about %.64s with codec %s, but this dataset holds %.64s "
                        "with codec %s",
-                       strategy->split, wanted, split, codec);
+                       strategy->stored, wanted, split, codec);
 }
 
 /* A pipeline that is not there any more is not compared. Its name alone counts: nothing of it
@@ -42,7 +42,7 @@ presto_status presto_strategy_check(const presto_strategy_file *strategy,
                                     const presto_stream *stream, presto_error *err) {
     bool is_source = stream->pipeline != NULL &&
                      presto_pipeline_source(stream->pipeline)->takes_records &&
-                     strcmp(strategy->split, PRESTO_UNPROCESSED) == 0;
+                     strcmp(strategy->stored, PRESTO_UNPROCESSED) == 0;
     if (stream->dataset == NULL || !presto_dataset_is_ours(stream->dataset) || is_source)
         return PRESTO_OK;
     PRESTO_TRY(check_form(strategy, presto_dataset_get_info(stream->dataset), err));

@@ -139,7 +139,7 @@ static void emit_strategy(writer *out, const presto_sweep *sweep) {
     emit_whole(out, "schema", PRESTO__STRATEGY_SCHEMA);
     emit_pipeline(out, sweep->pipeline);
     emit_set(out, sweep);
-    emit_text(out, "split", best->strategy.split);
+    emit_text(out, "stored", best->strategy.stored);
     if (best->strategy.codec != NULL) {
         emit_text(out, "codec", best->strategy.codec);
         emit_whole(out, "shards", best->strategy.shards);

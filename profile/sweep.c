@@ -258,9 +258,9 @@ static bool runs_code(const presto_pipeline *pipeline) {
 /* The pipeline that is tried, in place of the user's: NULL: that one. */
 static presto_status add_seekable(const presto_sweep_options *options, presto_pipeline **tried_out,
                                   presto_error *err) {
-    bool is_wanted = options->split_count == 0;
-    for (size_t i = 0; i < options->split_count; i++)
-        is_wanted = is_wanted || strcmp(options->splits[i], PRESTO_SEEKABLE) == 0;
+    bool is_wanted = options->stored_count == 0;
+    for (size_t i = 0; i < options->stored_count; i++)
+        is_wanted = is_wanted || strcmp(options->stored[i], PRESTO_SEEKABLE) == 0;
     *tried_out = NULL;
     return options->no_seekable || !is_wanted
                ? PRESTO_OK

@@ -37,7 +37,7 @@ typedef struct presto_convert_options {
     const char *dir;     /* where the dataset goes. Required */
     /* Whose steps run. Borrowed during the call. NULL: records are stored again as they are. */
     const presto_pipeline *pipeline;
-    const char *split; /* representation to store; NULL: that of
+    const char *up_to; /* representation to store; NULL: that of
                             presto_pipeline_representation_default */
     const char *codec; /* text. Default "none"; NULL: that too, or without a pipeline the input's */
     presto_file_compression file_compression;
@@ -93,11 +93,12 @@ typedef struct presto_convert_result {
      * behind the last row; tokens that it was padded with. 0 if an earlier run has written all. */
     uint64_t packed_documents, packed_tokens;
     uint64_t dropped_tokens, padded_tokens;
-    const char *split; /* the representation stored. Borrowed from the pipeline; NULL without one */
+    const char
+        *stored; /* the representation stored. Borrowed from the pipeline; NULL without one */
 } presto_convert_result;
 
 /**
- * Run the pipeline up to the split over the raw source at `paths` and write the dataset into
+ * Run the pipeline up to `up_to` over the raw source at `paths` and write the dataset into
  * options->dir. The folder is made if it is missing; one that holds a whole dataset, or anything
  * else, is refused with PRESTO_ERR_ARGUMENT. Sample k stands at the same place whatever the number
  * of threads: shard i has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that
@@ -113,7 +114,7 @@ typedef struct presto_convert_result {
  *
  * Without a pipeline (NULL) the records of a dataset, or of foreign files, are stored again as they
  * are, in their order: in another codec, another number of files. What dataset.json says of
- * pipeline, split, seed, features and labels is carried over; options->split must be NULL; `shards`
+ * pipeline, stored representation, seed, features and labels is carried over; options->up_to must be NULL; `shards`
  * 0 means as many as the input has.
  *
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (the folder; both `shards` and `shard_bytes`),

@@ -38,7 +38,7 @@ typedef struct presto_dataset_info {
     size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     char *id; /* hex digest over the shards' crcs and counts: changes when the data does */
     char *pipeline_json; /* the pipeline's definition, one JSON object; NULL if unknown */
-    char *split;         /* the stored representation; NULL if unknown */
+    char *stored;        /* the stored representation; NULL if unknown */
     presto_feature_spec *features;
     size_t feature_count;
     char *main_feature;    /* which of them the steps work on; NULL if unknown */

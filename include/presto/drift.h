@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drift: does a dataset's strategy still fit new files? They are run through the pipeline of the
- * dataset, up to its split; sizes, shapes and the time of loading are compared with those of its
+ * dataset, up to what it stores; sizes, shapes and the time of loading are compared with those of its
  * records. docs/sweep.md describes what is compared.
  */
 #ifndef PRESTO_DRIFT_H

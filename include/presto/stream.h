@@ -72,7 +72,7 @@ static inline void presto_stream_options_defaults(presto_stream_options *options
 
 /**
  * Decide what `paths` are and which steps remain:
- * a folder with dataset.json: the steps after its split (naming another pipeline is an error unless
+ * a folder with dataset.json: the steps after what it stores (naming another pipeline is an error unless
  * `from` is given too); foreign TFRecord files or folders of them: no steps, or those of `pipeline`
  * after `from`; anything else with `pipeline`: its raw source, all steps. Fills the caller's
  * struct; presto_stream_close frees what it holds. `options` NULL: the defaults.

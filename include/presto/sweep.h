@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep: scores strategies (split x codec x threads) and recommends one. A strategy is measured
+ * The sweep: scores strategies (stored representation x codec x threads) and recommends one. A strategy is measured
  * on a sample of the user's data by running exactly what presto-write and presto-load run
  * (presto_convert, presto_stream_open, the loader), or predicted by a model of its parts. How both
  * is done and what each figure means: docs/sweep.md.
@@ -60,8 +60,8 @@ typedef enum presto_sweep_verdict {
 
 /** One strategy. Texts are borrowed from the sweep. */
 typedef struct presto_strategy {
-    const char *split; /* representation that is stored; "unprocessed": read the source itself */
-    const char *codec; /* canonical text; NULL with "unprocessed", where nothing is stored */
+    const char *stored; /* representation that is stored; "unprocessed": read the source itself */
+    const char *codec;  /* canonical text; NULL with "unprocessed", where nothing is stored */
     unsigned threads;
     size_t shards; /* 0 with "unprocessed" */
     uint64_t reserved[2];
@@ -125,7 +125,7 @@ typedef struct presto_sweep_prediction {
     /* It has more threads than this machine has processors: the rates are those of a machine that
      * has as many of the same kind. */
     bool is_elsewhere;
-    /* With presto_loader_options.cache in memory, from the second epoch on: the same for all splits
+    /* With presto_loader_options.cache in memory, from the second epoch on: the same for all representations
      * and codecs; and what it holds of the whole source. */
     double memory_samples_per_s, memory_bytes;
     uint64_t reserved[2];
@@ -173,8 +173,8 @@ typedef struct presto_sweep_options {
     /* Whose strategies are measured. Borrowed during the call. Required. */
     const presto_pipeline *pipeline;
     /* None: every representation that can be stored, and "unprocessed". */
-    const char *const *splits;
-    size_t split_count;
+    const char *const *stored;
+    size_t stored_count;
     /* None: none, zstd:1, zstd:3, lz4, snappy, gzip (those of this build). */
     const char *const *codecs;
     size_t codec_count;
@@ -204,7 +204,8 @@ typedef struct presto_sweep_options {
     const char *pipeline_name; /* as the user named it (-p); NULL: the pipeline's name */
     const char *const *set;    /* the changes it was read with (presto_pipeline_options.set) */
     size_t set_count;
-    const char *dataset_dir;  /* folder for the dataset; NULL: "PIPELINE-SPLIT": "cv-resized" */
+    const char
+        *dataset_dir; /* folder for the dataset; NULL: "PIPELINE-REPRESENTATION": "cv-resized" */
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
     presto_sweep_limits limits;
@@ -256,8 +257,8 @@ typedef struct presto_sweep presto_sweep;
  * Run the sweep. A strategy that fails is reported as failed, the others go on; it fails as a whole
  * if every strategy fails or the input cannot be opened.
  *
- * Returns: PRESTO_ERR_NOT_FOUND (unknown split or codec: the message lists what there is),
- *          PRESTO_ERR_UNSUPPORTED (a codec that this build lacks), PRESTO_ERR_ARGUMENT (a split
+ * Returns: PRESTO_ERR_NOT_FOUND (unknown representation or codec: the message lists what there is),
+ *          PRESTO_ERR_UNSUPPORTED (a codec that this build lacks), PRESTO_ERR_ARGUMENT (a representation
  *          that cannot be stored, a codec that not every TensorFlow reads, weights, counts, a
  *          journal of another sweep),
  *          PRESTO_ERR_STOPPED, or what the source, the pipeline or the first failed strategy gave.
@@ -414,7 +415,7 @@ typedef struct presto_strategy_file {
     char *pipeline;      /* name of a built-in one, or an absolute path */
     char **set;          /* changes to it, for presto_pipeline_options.set */
     size_t set_count;
-    char *split;
+    char *stored;
     char *codec;   /* canonical text; NULL with "unprocessed" */
     size_t shards; /* 0 with "unprocessed" */
     unsigned threads;
@@ -425,13 +426,15 @@ typedef struct presto_strategy_file {
     double expected_cached_samples_per_s; /* median */
     double expected_stored_bytes;         /* of the whole source */
     double expected_preparation_s;        /* of the whole source */
+    bool
+        has_old_names; /* it calls `stored` "split", as 0.2.0 did. Later versions may not take it */
 } presto_strategy_file;
 
 /**
  * Read strategy.yaml. Zero-initialise *out (as presto_strategy_file_done leaves it).
  * Returns: PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (message starts with "line L: "; unknown keys, wrong
  * types and values out of range included), PRESTO_ERR_NOT_FOUND or PRESTO_ERR_UNSUPPORTED (the
- * codec). Whether the pipeline has the split is not checked here.
+ * codec). Whether the pipeline has the representation is not checked here.
  */
 PRESTO_API presto_status presto_strategy_load_sized(const char *path, presto_strategy_file *out,
                                                     presto_error *err);
@@ -449,7 +452,7 @@ static inline void presto_strategy_file_done(presto_strategy_file *strategy) {
 
 /**
  * Does the strategy belong to what the stream reads? A strategy is about one form of one pipeline's
- * samples: split, codec, and the pipeline's name, where its text can be read. Of a raw source, and
+ * samples: representation, codec, and the pipeline's name, where its text can be read. Of a raw source, and
  * of files of other programs, nothing is known, so nothing is checked.
  * Threads: any.
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT: the message says what the dataset holds instead.

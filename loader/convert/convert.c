@@ -74,8 +74,8 @@ static presto_status open_input(presto__conversion *job, const char *const *path
 static presto_status choose_split(presto__conversion *job, presto_error *err) {
     const presto_pipeline *pipeline = job->pipeline;
     size_t chosen = 0;
-    if (job->options->split != NULL) {
-        PRESTO_TRY(presto_pipeline_representation_named(pipeline, job->options->split, true,
+    if (job->options->up_to != NULL) {
+        PRESTO_TRY(presto_pipeline_representation_named(pipeline, job->options->up_to, true,
                                                         &chosen, err));
     } else {
         chosen = presto_pipeline_representation_default(pipeline);
@@ -88,7 +88,7 @@ static presto_status choose_split(presto__conversion *job, presto_error *err) {
 static presto_status keep_split(presto__conversion *job, const char *holds, presto_error *err) {
     const presto_pipeline *pipeline = job->pipeline;
     size_t here = 0, chosen = presto_pipeline_representation_find(pipeline, job->split);
-    if (job->options->split != NULL || holds == NULL)
+    if (job->options->up_to != NULL || holds == NULL)
         return PRESTO_OK;
     PRESTO_TRY(presto_pipeline_representation_named(pipeline, holds, false, &here, err));
     if (presto_pipeline_representation_steps(pipeline, chosen) <
@@ -133,9 +133,9 @@ static presto_status prepare_steps(presto__conversion *job, const char *const *p
 static presto_status prepare_records(presto__conversion *job, const char *const *paths,
                                      size_t path_count, presto_tensor_spec *stored_out,
                                      presto_error *err) {
-    if (job->options->split != NULL)
+    if (job->options->up_to != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "'%s' is a representation of which pipeline?", job->options->split);
+                           "'%s' is a representation of which pipeline?", job->options->up_to);
     const char *codec = job->options->codec;
     if (codec != NULL) /* an unknown codec is reported before a missing input */
         PRESTO_TRY(presto_codec_parse(codec, &job->codec, err));
@@ -145,7 +145,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     if (codec == NULL)
         PRESTO_TRY(presto_codec_parse(info->codec, &job->codec, err));
     job->pipeline_json = info->pipeline_json;
-    job->split = info->split;
+    job->split = info->stored;
     job->seed = info->seed;
     *stored_out = presto__source_main_spec(job->source);
     return PRESTO_OK;

@@ -145,8 +145,8 @@ static const char *finished_difference(const presto__conversion *job,
                                        uint64_t samples) {
     if (!same_pipeline)
         return "pipeline";
-    if (!same_text(info->split, job->split))
-        return "split";
+    if (!same_text(info->stored, job->split))
+        return "stored representation";
     if (strcmp(info->codec, job->codec_text) != 0)
         return "codec";
     if (info->file_compression != job->options->file_compression)

@@ -76,7 +76,7 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
                                presto_error *err) {
     const presto__progress_file *progress = &job->progress;
     info->pipeline_json = copy_text(job->pipeline_json);
-    info->split = copy_text(job->split);
+    info->stored = copy_text(job->split);
     info->main_feature = copy_text(job->main_feature);
     info->codec = copy_text(job->codec_text);
     info->dictionary_file = job->codec.wants_dictionary ? copy_text(PRESTO__DICTIONARY_FILE) : NULL;
@@ -100,7 +100,7 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     bool lacks_main = info->main_feature == NULL && job->main_feature != NULL;
     bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
     bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
-    bool lacks_split = info->split == NULL && job->split != NULL;
+    bool lacks_split = info->stored == NULL && job->split != NULL;
     bool lacks_input = info->input == NULL && !job->is_fed;
     if (info->codec == NULL || info->tool_version == NULL || lacks_input || lacks_main ||
         lacks_dictionary || lacks_pipeline || lacks_split)

@@ -165,7 +165,7 @@ static presto_status open_as_records(presto__input *input, presto_error *err) {
 static presto_status fail_other(const presto__input_request *request, const presto__input *input,
                                 presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
-    if (info->pipeline_json == NULL || info->split == NULL)
+    if (info->pipeline_json == NULL || info->stored == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s does not say which representation of pipeline %s it holds: give "
                            "--from REPRESENTATION",
@@ -174,7 +174,7 @@ static presto_status fail_other(const presto__input_request *request, const pres
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
             "--set changes a step that %s has behind it, or its source: it holds '%s'",
-            request->paths[0], info->split);
+            request->paths[0], info->stored);
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "%s was made by another pipeline than %s, so that its steps cannot go on "
                        "there; to run that one's steps on it, give --from with the representation "
@@ -201,7 +201,7 @@ static presto_status check_stored(const presto__input_request *request, const pr
                                   presto_error *err) {
     presto_error why;
     size_t representation;
-    const char *stored = presto_dataset_get_info(input->dataset)->split;
+    const char *stored = presto_dataset_get_info(input->dataset)->stored;
     presto_status status =
         presto_pipeline_representation_named(input->pipeline, stored, false, &representation, &why);
     if (status != PRESTO_ERR_NOT_FOUND) {
@@ -230,26 +230,26 @@ static presto_status open_unchecked(const presto__input_request *request, presto
                            "%s is a whole dataset and must be the only input", request->paths[0]);
     PRESTO_TRY(open_dataset(request, input, err));
     const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
-    bool knows_pipeline = info->pipeline_json != NULL && info->split != NULL;
+    bool knows_pipeline = info->pipeline_json != NULL && info->stored != NULL;
     if (!has_pipeline(request) && !knows_pipeline)
         return open_unnamed(request, input, err);
-    if (!has_pipeline(request) && request->from != NULL && strcmp(request->from, info->split) != 0)
+    if (!has_pipeline(request) && request->from != NULL && strcmp(request->from, info->stored) != 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s holds '%s', not '%s': leave out --from, or name another pipeline",
-                           request->paths[0], info->split, request->from);
+                           request->paths[0], info->stored, request->from);
     bool continues = false;
     PRESTO_TRY(take_pipeline(request, input, err));
     if (!has_pipeline(request))
         PRESTO_TRY(check_stored(request, input, err));
     if (knows_pipeline)
-        PRESTO_TRY(presto__pipeline_continues(input->pipeline, info->pipeline_json, info->split,
+        PRESTO_TRY(presto__pipeline_continues(input->pipeline, info->pipeline_json, info->stored,
                                               &continues, err));
     if (!continues && takes_records(input))
         return open_as_records(input, err);
     if (!continues)
         return fail_other(request, input, err);
     PRESTO_TRY(presto_source_open_dataset(input->dataset, &input->source, err));
-    input->holds = info->split;
+    input->holds = info->stored;
     input->spec = presto__source_main_spec(input->source);
     if (presto_source_count(input->source) == 0) /* no sample has shown what it is */
         input->spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};

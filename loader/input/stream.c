@@ -74,7 +74,7 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
                                         const presto_tensor_spec *spec, presto_error *err) {
     const char *from = options->from;
     if (from == NULL && stream->dataset != NULL)
-        from = presto_dataset_get_info(stream->dataset)->split;
+        from = presto_dataset_get_info(stream->dataset)->stored;
     presto_plan_free(stream->plan);
     presto_plan_free(stream->cache_plan);
     stream->plan = NULL;

@@ -15,13 +15,13 @@ static const presto_strategy *best_of(const presto_sweep *sweep) {
 }
 
 bool presto__needs_seekable(const presto_sweep *sweep) {
-    return sweep->adds_seekable && strcmp(best_of(sweep)->split, PRESTO_SEEKABLE) == 0;
+    return sweep->adds_seekable && strcmp(best_of(sweep)->stored, PRESTO_SEEKABLE) == 0;
 }
 
 char *presto__dataset_dir(const presto_sweep *sweep) {
     if (sweep->dataset_dir != NULL)
         return strdup(sweep->dataset_dir);
-    const char *split = best_of(sweep)->split;
+    const char *split = best_of(sweep)->stored;
     size_t bytes = strlen(sweep->pipeline_name) + strlen(split) + 2;
     char *name = malloc(bytes);
     if (name == NULL)
@@ -106,7 +106,7 @@ presto_status presto__write_command(const presto_sweep *sweep, presto_buffer *te
     if (status == PRESTO_OK)
         status = add_pipeline(sweep, text_out, err);
     if (status == PRESTO_OK)
-        status = add_option(text_out, "-u", best->split, err);
+        status = add_option(text_out, "-u", best->stored, err);
     if (status == PRESTO_OK)
         status = add_option(text_out, "-c", best->codec, err);
     if (status == PRESTO_OK)

@@ -10,13 +10,13 @@ static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t
 }
 
 static bool is_of(const presto_sweep *sweep, size_t i, const char *split) {
-    return strcmp(result_at(sweep, i)->strategy.split, split) == 0;
+    return strcmp(result_at(sweep, i)->strategy.stored, split) == 0;
 }
 
 /* The split before or after that of the best. Trials are in the order of the pipeline's splits.
  * NULL: there is none that stores something. */
 static const char *find_split(const presto_sweep *sweep, bool after) {
-    const char *own = result_at(sweep, sweep->best)->strategy.split, *before = NULL;
+    const char *own = result_at(sweep, sweep->best)->strategy.stored, *before = NULL;
     bool is_passed = false;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         const presto_strategy *strategy = &result_at(sweep, i)->strategy;
@@ -25,8 +25,8 @@ static const char *find_split(const presto_sweep *sweep, bool after) {
         if (is_own || strategy->codec == NULL)
             continue;
         if (is_passed)
-            return after ? strategy->split : before;
-        before = strategy->split;
+            return after ? strategy->stored : before;
+        before = strategy->stored;
     }
     return after ? NULL : before;
 }

@@ -113,7 +113,7 @@ static double sample_error(const presto_sweep *sweep, size_t i) {
 
 /* Do both read the same records? Then the sample is off for both alike. */
 static bool are_alike(const presto_strategy *a, const presto_strategy *b) {
-    if ((a->codec == NULL) != (b->codec == NULL) || strcmp(a->split, b->split) != 0)
+    if ((a->codec == NULL) != (b->codec == NULL) || strcmp(a->stored, b->stored) != 0)
         return false;
     return a->codec == NULL || strcmp(a->codec, b->codec) == 0;
 }

@@ -90,7 +90,7 @@ void presto__merits_link(const presto_sweep *sweep, presto__merit *merits) {
              k++) {
             const presto_strategy *plain = &sweep->trials[k].result.strategy;
             if (is_plain(plain) && plain->threads == coded->threads &&
-                plain->shards == coded->shards && strcmp(plain->split, coded->split) == 0)
+                plain->shards == coded->shards && strcmp(plain->stored, coded->stored) == 0)
                 merits[i].plain = &merits[k];
         }
     }

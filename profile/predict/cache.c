@@ -68,7 +68,7 @@ static uint64_t samples_to_cache(const presto__model *model, const presto_pipeli
  * time. */
 static presto_status take(const caching *job, uint64_t samples, double seconds,
                           uint64_t *samples_out, presto_error *err) {
-    const presto_strategy strategy = {.split = PRESTO_UNPROCESSED};
+    const presto_strategy strategy = {.stored = PRESTO_UNPROCESSED};
     uint64_t start = presto__clock_ns(), reported = start;
     *samples_out = 0;
     while (*samples_out < samples || presto__seconds(presto__clock_ns() - start) < seconds) {

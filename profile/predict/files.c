@@ -58,7 +58,7 @@ static presto_status look(sides *both, size_t side, size_t round, presto_error *
     double run_s = fmin(LOOK_S, what->runner->options->run_s);
     for (size_t t = 0; t < 2; t++) {
         presto__look seen = {.samples = both->samples, .cold_run_s = run_s, .cached_run_s = run_s};
-        presto__trial trial = {.result.strategy = {.split = what->split->name,
+        presto__trial trial = {.result.strategy = {.stored = what->split->name,
                                                    .codec = "none",
                                                    .threads = t == 0 ? 1 : what->model->cores,
                                                    .shards = both->files[side]},

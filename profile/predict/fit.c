@@ -331,7 +331,7 @@ static void set_waits(const coded *what) {
 static bool formula_rates(const coded *what, unsigned threads, presto__rates *rates_out) {
     presto__pair starts = what->split->start_s;
     presto_strategy strategy = {
-        .split = what->split->name, .codec = what->name, .threads = threads};
+        .stored = what->split->name, .codec = what->name, .threads = threads};
     what->codec->cold_anchor = what->codec->cached_anchor = (presto__pair){1, 1};
     what->split->start_s = (presto__pair){0, 0};
     bool is_known = presto__model_rates(what->model, &strategy, NULL, rates_out);
@@ -436,7 +436,7 @@ static void apply_lessons(presto__model_codec *codec, const presto_strategy *who
     double weights = BELIEF, cold = 0, cached = 0, preparation = 0;
     for (size_t i = 0; i < count; i++) {
         const presto_strategy *from = lessons[i].strategy;
-        bool same_split = strcmp(from->split, whose->split) == 0;
+        bool same_split = strcmp(from->stored, whose->stored) == 0;
         bool same_codec = strcmp(from->codec, whose->codec) == 0;
         double weight = same_split && same_codec ? SAME_BOTH
                         : same_codec             ? SAME_CODEC
@@ -473,7 +473,7 @@ void presto__model_calibrate(presto__model *model, const presto_sweep *sweep) {
     size_t count = take_lessons(model, sweep, lessons);
     for (size_t s = 0; s < model->split_count && count > 0; s++)
         for (size_t c = 0; c < model->codec_count && !model->splits[s].is_raw; c++) {
-            presto_strategy whose = {.split = model->splits[s].name, .codec = model->codecs[c]};
+            presto_strategy whose = {.stored = model->splits[s].name, .codec = model->codecs[c]};
             if (strcmp(whose.codec, "none") != 0)
                 apply_lessons(&model->splits[s].codecs[c], &whose, lessons, count);
         }

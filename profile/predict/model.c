@@ -233,7 +233,7 @@ presto__conditions presto__model_conditions(const presto__model *model) {
 
 static bool find_load(const presto__model *model, const presto_strategy *strategy, load *out) {
     out->model = model;
-    out->split = find_split(model, strategy->split);
+    out->split = find_split(model, strategy->stored);
     out->codec = find_codec(model, out->split, strategy->codec);
     out->threads = strategy->threads > 0 ? strategy->threads : 1;
     out->shards = (double)strategy->shards;

@@ -54,7 +54,7 @@
 static bool on_progress(void *user, const presto_progress *progress) {
     (void)progress;
     presto__runner *runner = user;
-    const presto_strategy strategy = {.split = PRESTO_UNPROCESSED};
+    const presto_strategy strategy = {.stored = PRESTO_UNPROCESSED};
     return presto__runner_report(runner, &strategy, NULL, NULL) == PRESTO_OK;
 }
 
@@ -125,9 +125,10 @@ static presto_status look(const presto__online *what, looks *at, size_t round, u
                              .epoch_s = (double)samples * at->worker_s / threads,
                              .cold_run_s = fmin(at->cold_run_s, what->runner->options->run_s),
                              .cached_run_s = fmin(CACHED_LOOK_S, what->runner->options->run_s)};
-        presto__trial trial = {
-            .result.strategy = {.split = what->split->name, .codec = at->codec, .threads = threads},
-            .dir = at->dirs[i]};
+        presto__trial trial = {.result.strategy = {.stored = what->split->name,
+                                                   .codec = at->codec,
+                                                   .threads = threads},
+                               .dir = at->dirs[i]};
         PRESTO_TRY(presto__trial_look(what->runner, &trial, &seen, err));
         at->cold_s[i][round] = seen.cold_s * threads;
         at->cached_s[i][round] = seen.cached_s * threads;

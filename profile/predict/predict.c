@@ -95,7 +95,7 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
         !presto__model_offline(sweep->model, &result->strategy, runner->samples, &sample))
         return false;
     const presto_sweep_prediction *said = &result->prediction;
-    const presto__model_split *split = split_of(sweep, result->strategy.split);
+    const presto__model_split *split = split_of(sweep, result->strategy.stored);
     result->is_predicted = true;
     result->samples = (uint64_t)llround((double)runner->samples * split->delivered);
     result->stored_bytes = (uint64_t)llround(sample.stored_bytes);
@@ -116,7 +116,7 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
  * at, or its codec cannot be used there. */
 static presto_error why_unknown(const presto_sweep *sweep, const presto_strategy *strategy) {
     const presto__model *model = sweep->model;
-    const presto__model_split *split = split_of(sweep, strategy->split);
+    const presto__model_split *split = split_of(sweep, strategy->stored);
     const presto__anchors *anchors = &sweep->anchors[split - model->splits];
     presto_error why;
     if (split->failure.status < 0)

@@ -64,7 +64,7 @@ static void take_sample(pass *p) {
 }
 
 static presto_status run_pass(pass *p, presto_error *err) {
-    const presto_strategy strategy = {.split = PRESTO_UNPROCESSED};
+    const presto_strategy strategy = {.stored = PRESTO_UNPROCESSED};
     uint64_t start = presto__clock_ns(), last_report = start;
     p->cpu_before = presto__clock_process_cpu_ns();
     read_counters(p, p->before);

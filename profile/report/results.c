@@ -141,7 +141,7 @@ static size_t count_fields(void) {
 static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer *text,
                               presto_error *err) {
     const presto_strategy_result *result = &sweep->trials[i].result;
-    PRESTO_TRY(presto__text_add_csv(text, result->strategy.split, err));
+    PRESTO_TRY(presto__text_add_csv(text, result->strategy.stored, err));
     PRESTO_TRY(presto__text_add(text, err, ","));
     PRESTO_TRY(presto__text_add_csv(
         text, result->strategy.codec != NULL ? result->strategy.codec : "", err));
@@ -293,7 +293,7 @@ static void put_failure(json_builder *builder, json_t *object, const presto_erro
 }
 
 static void put_strategy(json_builder *builder, json_t *object, const presto_strategy *strategy) {
-    put(builder, object, "split", text_value(strategy->split));
+    put(builder, object, "split", text_value(strategy->stored));
     put(builder, object, "codec", text_value(strategy->codec));
     put(builder, object, "threads", whole(strategy->threads));
     put(builder, object, "shards", whole(strategy->shards));

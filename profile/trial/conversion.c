@@ -69,7 +69,7 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     conversion job = {.runner = runner, .strategy = &trial->result.strategy};
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = trial->result.strategy.split;
+    options.up_to = trial->result.strategy.stored;
     options.codec = trial->result.strategy.codec;
     options.shards = trial->result.strategy.shards;
     options.threads = trial->result.strategy.threads;

@@ -138,7 +138,7 @@ static void on_skip(void *user, uint64_t epoch, uint64_t sample, const presto_er
  * found here, before anything is written.
  */
 static presto_status probe(presto__runner *runner, presto_error *err) {
-    const presto_strategy strategy = {.split = PRESTO_UNPROCESSED,
+    const presto_strategy strategy = {.stored = PRESTO_UNPROCESSED,
                                       .threads = presto_processor_count()};
     presto_loader_options options;
     presto__loader_options_of(runner, strategy.threads, 1, &options);

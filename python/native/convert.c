@@ -7,7 +7,7 @@
 
 static const native_field fields[] = {
     FIELD(dir, NATIVE_TEXT),
-    FIELD(split, NATIVE_TEXT),
+    FIELD(up_to, NATIVE_TEXT),
     FIELD(codec, NATIVE_TEXT),
     {"file_compression", NATIVE_UNSIGNED, offsetof(presto_convert_options, file_compression), 0},
     FIELD(shards, NATIVE_SIZE),
@@ -19,7 +19,7 @@ static const native_field fields[] = {
     FIELD(prefetch_bytes, NATIVE_SIZE),
     FIELD(resume, NATIVE_FLAG),
     FIELD(sync, NATIVE_FLAG),
-    {"parts", NATIVE_TEXT, offsetof(presto_convert_options, partition.ratio), 0},
+    {"split", NATIVE_TEXT, offsetof(presto_convert_options, partition.ratio), 0},
     {"part", NATIVE_TEXT, offsetof(presto_convert_options, partition.part), 0},
     {"split_seed", NATIVE_U64, offsetof(presto_convert_options, partition.seed), 0},
     {"skip", NATIVE_UNSIGNED, offsetof(presto_convert_options, errors.policy), 0},

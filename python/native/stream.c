@@ -306,12 +306,12 @@ static char *without_const(const char *text) {
 }
 
 static PyObject *check_strategy(PyObject *self, PyObject *args) {
-    const char *pipeline, *split, *codec;
-    if (!PyArg_ParseTuple(args, "ysz", &pipeline, &split, &codec))
+    const char *pipeline, *stored, *codec;
+    if (!PyArg_ParseTuple(args, "ysz", &pipeline, &stored, &codec))
         return NULL;
     const presto_strategy_file strategy = {.struct_bytes = sizeof strategy,
                                            .pipeline = without_const(pipeline),
-                                           .split = without_const(split),
+                                           .stored = without_const(stored),
                                            .codec = without_const(codec)};
     presto_error err;
     if (presto_strategy_check(&strategy, &((native_stream *)self)->opened, &err) < 0)
@@ -324,7 +324,7 @@ static PyMethodDef methods[] = {
      "schema(options): what is declared of batches: (name, layout, any number of strings a row, "
      "dtype, dims of a row) of each feature."},
     {"check_strategy", check_strategy, METH_VARARGS,
-     "check_strategy(pipeline, split, codec): an ArgumentError if it is about other samples."},
+     "check_strategy(pipeline, stored, codec): an ArgumentError if it is about other samples."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -9,7 +9,7 @@
 
 /* A new option of presto_sweep_options is a line here. */
 static const native_field fields[] = {
-    LIST(splits, NATIVE_TEXTS, split_count),
+    LIST(stored, NATIVE_TEXTS, stored_count),
     LIST(codecs, NATIVE_TEXTS, codec_count),
     LIST(threads, NATIVE_UNSIGNEDS, thread_count),
     FIELD(tensorflow_readable, NATIVE_FLAG),
@@ -71,7 +71,7 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
     bool goes_on = native_watch_signals(watch);
     if (goes_on && watch->progress != NULL) {
         PyObject *told = PyObject_CallFunction(
-            watch->progress, "nnszIO", (Py_ssize_t)done, (Py_ssize_t)total, strategy->split,
+            watch->progress, "nnszIO", (Py_ssize_t)done, (Py_ssize_t)total, strategy->stored,
             strategy->codec, strategy->threads, result == NULL ? Py_False : Py_True);
         goes_on = told != NULL;
         Py_XDECREF(told);
@@ -164,11 +164,12 @@ PyObject *native_load_strategy(PyObject *module, PyObject *path) {
     PyObject *dict =
         set == NULL
             ? NULL
-            : Py_BuildValue("{sNsNsNsNsKsIsKsK}", "pipeline", native_text(file.pipeline), "set",
-                            set, "split", native_text(file.split), "codec",
+            : Py_BuildValue("{sNsNsNsNsKsIsKsKsN}", "pipeline", native_text(file.pipeline), "set",
+                            set, "stored", native_text(file.stored), "codec",
                             file.codec == NULL ? Py_NewRef(Py_None) : native_text(file.codec),
                             "shards", (uint64_t)file.shards, "threads", file.threads, "batch",
-                            (uint64_t)file.batch_samples, "seed", file.seed);
+                            (uint64_t)file.batch_samples, "seed", file.seed, "has_old_names",
+                            PyBool_FromLong(file.has_old_names));
     presto_strategy_file_done(&file);
     return dict;
 }

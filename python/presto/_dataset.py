@@ -224,7 +224,7 @@ class Dataset(Advised):
         wanted: Strategy | None = given["strategy"]
         names = {name: given[name] for name in ("pipeline", "set", "plugins")}
         names["code"] = _CODE_IF_NAMED
-        if wanted is not None and wanted.split == UNPROCESSED and given["pipeline"] is None:
+        if wanted is not None and wanted.stored == UNPROCESSED and given["pipeline"] is None:
             # What is stored knows its pipeline; else the strategy names it, perhaps somebody else's.
             names["pipeline"], names["set"] = wanted.pipeline, wanted.set + given["set"]
             names["plugins"] = wanted.plugins + given["plugins"]
@@ -276,7 +276,7 @@ class Dataset(Advised):
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Refuse a strategy that is about another form, or another pipeline, than what is stored here (not public)."""
-        self.known().check_strategy(os.fsencode(strategy.pipeline), strategy.split, strategy.codec)
+        self.known().check_strategy(os.fsencode(strategy.pipeline), strategy.stored, strategy.codec)
 
     # ---- parts ----
 

@@ -371,7 +371,7 @@ def step(
 
         step = presto.step(halve, output="uint8[?,?,3]", yields="halved", workers=4)
         pipeline = presto.Pipeline("cv").after("decoded", step)
-        presto.write("photos", "halves", pipeline=pipeline, split="halved")
+        presto.write("photos", "halves", pipeline=pipeline, up_to="halved")
 
     The function runs in processes of its own, `workers` at most, which start when samples come (docs/own-steps.md). It gets
     the value of the step before: a NumPy array, which it must not write into, or a str or bytes, if its argument is

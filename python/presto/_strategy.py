@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import _native
+from ._notes import note
 from ._paths import Path, absolute
 
 UNPROCESSED = "unprocessed"
@@ -22,7 +23,7 @@ class Strategy:
     """One strategy: of presto.sweep(), or read from strategy.yaml. presto.write(), presto.open() and presto.Loader take it.
 
     Attributes:
-        split:    the representation that is stored; "unprocessed": nothing is, the source is read as it is.
+        stored:   the representation that is stored; "unprocessed": nothing is, the source is read as it is.
         codec:    of the records; None with "unprocessed".
         shards:   files; 0 with "unprocessed".
         threads:  of the loader.
@@ -33,7 +34,7 @@ class Strategy:
         figures:  what was measured, as in results.json; empty if it is read from a file.
     """
 
-    split: str
+    stored: str
     codec: str | None
     shards: int
     threads: int
@@ -50,6 +51,12 @@ class Strategy:
         return replace(self, pipeline=absolute(self.pipeline) if is_path(self.pipeline) else self.pipeline)
 
     @property
+    def split(self) -> str:
+        """What `stored` was called before; it will go."""
+        note("presto.Strategy", ["Strategy.split is now called Strategy.stored; the old name will go"])
+        return self.stored
+
+    @property
     def failed(self) -> bool:
         """It could not be measured; figures["failure"] says why."""
         return bool(self.figures.get("status", "ok") != "ok")
@@ -61,7 +68,10 @@ def load_strategy(path: Path) -> Strategy:
     Raises:
         presto.PipelineError, presto.StorageError: it is none, or cannot be read.
     """
-    return Strategy(**_native.load_strategy(os.fsencode(path)))
+    found = _native.load_strategy(os.fsencode(path))
+    if found.pop("has_old_names"):
+        note(os.fspath(path), [f"{os.fsdecode(path)} says 'split', which is now called 'stored'; the old name will go"])
+    return Strategy(**found)
 
 
 def strategy_of(given: Strategy | Path) -> Strategy:

@@ -17,6 +17,7 @@ from . import _native
 from ._dataset import plugin_files, printable
 from ._errors import ArgumentError
 from ._guesses import ARGUMENTS, advised, of_argument
+from ._notes import note
 from ._options import names_of, natural, on_error_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._progress import Line, number, size as shown_size
@@ -45,13 +46,19 @@ class Trial(NamedTuple):
 
     done: int
     total: int
-    split: str
+    stored: str
     codec: str | None
     threads: int
     finished: bool
 
+    @property
+    def split(self) -> str:
+        """What `stored` was called before; it will go."""
+        note("presto.Trial", ["Trial.split is now called Trial.stored; the old name will go"])
+        return self.stored
 
-_ARGUMENTS = ("source", "pipeline", "splits", "codecs", "threads", "samples", "batch", "seed", "set", "on_error", "output")
+
+_ARGUMENTS = ("source", "pipeline", "stored", "codecs", "threads", "samples", "batch", "seed", "set", "on_error", "output")
 
 
 class SweepResult:
@@ -89,7 +96,7 @@ class SweepResult:
     def _strategy(self, figures: dict[str, Any]) -> Strategy:
         adds = self.json["options"].get("adds_seekable", False)
         return Strategy(
-            split=figures["split"],
+            stored=figures["split"],
             codec=figures["codec"],
             shards=figures["shards"],
             threads=figures["threads"],
@@ -138,7 +145,7 @@ class SweepResult:
     def _rows(self) -> list[list[str]]:
         rows = []
         for strategy in self.strategies:
-            cells = [strategy.split, strategy.codec or "-", str(strategy.threads)]
+            cells = [strategy.stored, strategy.codec or "-", str(strategy.threads)]
             figures = strategy.figures
             if strategy.failed:
                 failure = figures.get("failure", figures.get("message", "failed"))
@@ -160,7 +167,7 @@ class SweepResult:
         best = self.best
         codec = f", codec {best.codec}" if best.codec else ""
         return (
-            f"<presto.SweepResult of {len(self.strategies)} strategies; best: {printable(best.split)}{printable(codec)}, "
+            f"<presto.SweepResult of {len(self.strategies)} strategies; best: {printable(best.stored)}{printable(codec)}, "
             f"{best.threads} threads>\n{printable(self.reason)}"
         )
 
@@ -239,7 +246,7 @@ def sweep(
     source: Path | Iterable[Path],
     pipeline: PipelineLike,
     *,
-    splits: Iterable[str] | None = None,
+    stored: Iterable[str] | None = None,
     codecs: Iterable[str] | None = None,
     threads: Iterable[int] | None = None,
     samples: int = 200,
@@ -270,7 +277,7 @@ def sweep(
     Args:
         source:   a path, or several.
         pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline.
-        splits:   representations to store. Default: all that can be, and "unprocessed"; where photos are cropped also
+        stored:   representations to store. Default: all that can be, and "unprocessed"; where photos are cropped also
                   "seekable", JPEGs with an index, of which a crop decodes its part only (no_seekable=True: not that).
         codecs:   default: none, zstd:1, zstd:3, lz4, snappy, gzip.
         threads:  numbers of threads. Default: 1 and the number of CPUs.
@@ -307,6 +314,12 @@ def sweep(
             holds the results of another sweep.
         presto.BusyError: somebody else writes to `output`.
     """
+    if "splits" in more:
+        note("presto.sweep", ["splits= of presto.sweep is now called stored=; the old name will go"])
+        given_before = more.pop("splits")
+        if stored is not None:
+            raise ArgumentError("stored= and splits= are one thing: leave out splits=")
+        stored = given_before
     for known in more:
         if known in ARGUMENTS:
             raise TypeError(of_argument("presto.sweep", known, _ARGUMENTS))
@@ -319,18 +332,18 @@ def sweep(
     line = Line(False if callable(progress) else progress)
     report = progress if callable(progress) else None
 
-    def show(done: int, total: int, split: str, codec: str | None, count: int, finished: bool) -> None:
+    def show(done: int, total: int, stored: str, codec: str | None, count: int, finished: bool) -> None:
         if report is not None:
-            report(Trial(done, total, split, codec, count, finished))
+            report(Trial(done, total, stored, codec, count, finished))
         phase = "looking at steps and storage" if total == 0 else f"trial {done} of {total}" if done < total else "runs in turn, to decide"
-        line.show(f"{phase}: {split}{f' {codec}' if codec else ''}{f', {count} threads' if count else ''}")
+        line.show(f"{phase}: {stored}{f' {codec}' if codec else ''}{f', {count} threads' if count else ''}")
 
     options: dict[str, Any] = {
         "pipeline": name,
         "pipeline_name": name,
         "set": given,
         "plugins": tuple(os.fsencode(file) for file in files),
-        "splits": None if splits is None else names_of(splits, "splits"),
+        "stored": None if stored is None else names_of(stored, "stored"),
         "codecs": None if codecs is None else names_of(codecs, "codecs"),
         "threads": None if threads is None else _counts(threads),
         "samples": natural(samples, "samples"),

@@ -62,13 +62,30 @@ def _show(line: Line) -> Callable[..., None]:
     return show
 
 
+def _names_of_before(
+    up_to: str | None, split: str | None, parts: str | None, part: str | int | None
+) -> tuple[str | None, str | None]:
+    """up_to= and split=, also as they were called before: split= and parts=."""
+    if parts is not None:
+        if split is not None and up_to is not None:
+            raise ArgumentError("split= and parts= are one thing: leave out parts=")
+        note("presto.write", ["parts= of presto.write is now called split=; the old name will go"])
+        up_to, split = up_to if split is None else split, parts
+    elif split is not None and part is None and "/" not in split:
+        if up_to is not None:
+            raise ArgumentError('split= is a ratio, such as "90/10"; the representation is up_to=')
+        note("presto.write", ["split= of presto.write, for the representation, is now called up_to=; the old name will go"])
+        up_to, split = split, None
+    return up_to, split
+
+
 @advised
 def write(
     source: Path | Iterable[Path],
     output: Path,
     *,
     pipeline: PipelineLike | None = None,
-    split: str | None = None,
+    up_to: str | None = None,
     codec: str | None = None,
     strategy: Strategy | Path | None = None,
     shards: int | None = None,
@@ -85,9 +102,10 @@ def write(
     prefetch: int | str | None = None,
     sync: bool = True,
     plugins: Path | Iterable[Path] = (),
-    parts: str | None = None,
+    split: str | None = None,
     part: str | int | None = None,
     split_seed: int = 0,
+    parts: str | None = None,
 ) -> Summary:
     """Run a pipeline over source files up to one representation and store the samples, as presto-write does.
 
@@ -96,11 +114,11 @@ def write(
         output:   the folder to write; it must be empty, or not exist yet.
         pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline. None: the source is a dataset or
                   TFRecords, which are stored again as they are, in another codec or number of files.
-        split:    the representation to store. Default: the last one before a random step, and before a step that only widens
+        up_to:    the representation to store. Default: the last one before a random step, and before a step that only widens
                   numbers (center-pixels) or looks them up (embed).
         codec:    compresses each record: "zstd:3", "lz4", ...; TensorFlow reads "none", "zlib" and "gzip". Default: "none",
                   without a pipeline the source's.
-        strategy: of presto.sweep(), or a path of strategy.yaml: pipeline, split, codec, shards, threads and seed. Arguments
+        strategy: of presto.sweep(), or a path of strategy.yaml: pipeline, representation, codec, shards, threads and seed. Arguments
                   that are given win.
         shards:   number of files; default: as many as threads. Or shard_bytes: as many as it takes, none larger.
         file_compression: compresses each file as a whole: "gzip" or "zlib".
@@ -118,8 +136,8 @@ def write(
         prefetch: memory for data in flight.
         sync:     files are on the disk before they get their names.
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
-        parts, part, split_seed: store only one part of the samples: parts="90/10", part="train"; as `split` (which here is the
-                  representation), `part` and split_seed of presto.open().
+        split, part, split_seed: store only one part of the samples, as in presto.open(): split="90/10", part="train".
+        parts:    what `split` was called here before, when split= was what up_to= is now. Both are still taken, with a note.
 
     Returns:
         A presto.Summary.
@@ -132,25 +150,26 @@ def write(
         presto.CorruptError, presto.InputError: a sample that is damaged, or does not fit a step.
         presto.StorageError:  a file cannot be read or written, or the program of a step has failed.
     """
-    if (parts is None) != (part is None):
-        raise ArgumentError('a part is chosen by parts= and part=, as in parts="90/10", part="train"')
+    up_to, split = _names_of_before(up_to, split, parts, part)
+    if (split is None) != (part is None):
+        raise ArgumentError('a part is chosen by split= and part=, as in split="90/10", part="train"')
     options: dict[str, Any] = {"set": changes(set)}
     files = plugin_files(plugins)
     if strategy is not None:
         wanted = strategy_of(strategy)
-        if wanted.split == UNPROCESSED and split is None:
+        if wanted.stored == UNPROCESSED and up_to is None:
             raise ArgumentError("this strategy is to read the source as it is: there is nothing to write")
         if pipeline is None:
             pipeline = wanted.pipeline
             options["set"] = changes(wanted.set) + options["set"]
             options["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
             files = wanted.plugins + files
-        split = wanted.split if split is None else split
+        up_to = wanted.stored if up_to is None else up_to
         codec = wanted.codec if codec is None else codec
         shards = wanted.shards or None if shards is None and shard_bytes is None else shards
         threads = wanted.threads if threads is None else threads
         seed = wanted.seed if seed is None else seed
-    if split == UNPROCESSED:
+    if up_to == UNPROCESSED:
         raise ArgumentError("'unprocessed' is the source as it is: there is nothing to write")
     name = None if pipeline is None else pipeline_name(pipeline)
     notes: list[str] = []
@@ -161,7 +180,7 @@ def write(
         "dir": os.fsencode(output_of(output)),
         "pipeline": name,
         "plugins": tuple(os.fsencode(file) for file in files),
-        "split": split,
+        "up_to": up_to,
         "codec": codec if codec is not None or name is None else "none",
         "keeps_codec": codec is None and name is None,  # that of the source
         "file_compression": compression_number(file_compression),
@@ -172,7 +191,7 @@ def write(
         "resume": resume,
         "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),
         "sync": sync,
-        "parts": parts,
+        "split": split,
         "part": None if part is None else str(part),
         "split_seed": natural(split_seed, "split_seed"),
         "on_skip": called(on_skip, "on_skip"),

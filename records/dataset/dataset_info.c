@@ -29,7 +29,7 @@ void presto__dataset_info_free(presto_dataset_info *info) {
         free(info->label_names[i]);
     free(info->id);
     free(info->pipeline_json);
-    free(info->split);
+    free(info->stored);
     free(info->features);
     free(info->main_feature);
     free(info->codec);
@@ -169,7 +169,7 @@ static json_t *info_json(const presto_dataset_info *info, const char *id, json_t
                      "format", PRESTO__DATASET_FORMAT, "version", PRESTO_DATASET_FORMAT_VERSION,
                      "id", id, "tool_version", name_json(tool), "input", text_or_null(info->input),
                      "stream", stream_json(info), "pipeline", pipeline, "split",
-                     text_or_null(info->split), "main_feature", text_or_null(info->main_feature),
+                     text_or_null(info->stored), "main_feature", text_or_null(info->main_feature),
                      "features", features_json(info), "labels", labels_json(info), "codec",
                      name_json(codec), "dictionary", text_or_null(info->dictionary_file),
                      "file_compression", presto_file_compression_name(info->file_compression),

@@ -336,7 +336,7 @@ static presto_status get_info(const json_input *input, const json_t *json,
     if (info->input != NULL && !is_hex(info->input, 16))
         return bad_key(input, "input");
     PRESTO_TRY(get_stream(input, json_object_get(json, "stream"), info));
-    PRESTO_TRY(get_text(input, json, "split", true, &info->split));
+    PRESTO_TRY(get_text(input, json, "split", true, &info->stored));
     PRESTO_TRY(get_text(input, json, "main_feature", true, &info->main_feature));
     PRESTO_TRY(get_text(input, json, "codec", false, &info->codec));
     PRESTO_TRY(get_text(input, json, "dictionary", true, &info->dictionary_file));

@@ -138,7 +138,7 @@ class Planted(ChaosCase):
         out = self.shared()
         self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html",
                                                           "trials.jsonl")))
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--stored", "resized",
                    "--samples", "3", "--runs", "1", "--run-time", "0.01", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_untouched()

@@ -149,7 +149,7 @@ class Owners(ChaosCase):
 
     def test_a_sweep_owns_its_results(self):
         out = self.new()
-        command = ["presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
+        command = ["presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--stored", "resized",
                    "--samples", "30", "--runs", "3", "--run-time", "0.2", "-o", out, self.make_photos()]
         process = start(*command)
         try:

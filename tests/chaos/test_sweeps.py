@@ -28,7 +28,7 @@ class Sweeps(FaultCase):
         cls.random = seeded(cls.__name__)
 
     def command(self, mode, out):
-        return ["-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", *mode, "--samples", "4", "--runs", "2",
+        return ["-q", "-p", self.pipeline, "--stored", "unprocessed,concatenated,resized", *mode, "--samples", "4", "--runs", "2",
                 "--run-time", "0", "--decide-time", "0", "-o", out, self.make_photos()]
 
     def writes(self, mode, some, call="write"):

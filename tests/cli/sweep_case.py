@@ -8,10 +8,10 @@ from cli import Case, run
 class SweepCase(Case):
     photo_count = 16
 
-    SMALL = ("--measure", "--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples",
+    SMALL = ("--measure", "--stored", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples",
              "4", "--run-time", "0", "--decide-time", "0")
 
-    PREDICTED = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none,zlib:1,lz4", "--threads", "1,2,64", "--samples",
+    PREDICTED = ("--stored", "unprocessed,concatenated,resized", "--codecs", "none,zlib:1,lz4", "--threads", "1,2,64", "--samples",
                  "6", "--runs", "2", "--run-time", "0", "--decide-time", "0")
 
     def predicted(self, out, *more):

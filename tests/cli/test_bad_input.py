@@ -224,7 +224,7 @@ class BadWords(Case):
                           "'resised'", "resized")
         self.assert_usage(run("presto-load", "--format", "null", "-p", "cv", "--from", "resised", self.make_photos()),
                           "'resised'", "resized")
-        self.assert_usage(run("presto-sweep", "-p", "cv", "--splits", "decoded,resised", "-o", self.new(),
+        self.assert_usage(run("presto-sweep", "-p", "cv", "--stored", "decoded,resised", "-o", self.new(),
                               self.make_photos()), "'resised'", "resized")
 
     def test_set_of_a_step_that_is_not_there_lists_those_that_are(self):

@@ -105,7 +105,7 @@ class Check(Case):
     def test_source_bytes_and_offline_steps_are_compared_with_the_sweep(self):
         out = self.new("sweep")
         photos = self.make_photos()
-        done = run("presto-sweep", "-q", "-p", "cv", "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "1",
+        done = run("presto-sweep", "-q", "-p", "cv", "--stored", "unprocessed,resized", "--codecs", "none", "--threads", "1",
                    "--runs", "1", "--run-time", "0.02", "--decide-time", "0", "--confirm", "0", "-o", out, photos)
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads((out / "results.json").read_text())
@@ -199,7 +199,7 @@ class Check(Case):
         self.assertEqual(found["tried_samples"], self.photo_count)
         self.assertFalse(any(figure["differs"] for figure in found["figures"]))
         out = self.new("sweep")
-        done = run("presto-sweep", "-q", "--measure", *records, "--splits", "unprocessed,decoded", "--codecs", "none", "--threads",
+        done = run("presto-sweep", "-q", "--measure", *records, "--stored", "unprocessed,decoded", "--codecs", "none", "--threads",
                    "1", "--samples", "4", "--runs", "1", "--run-time", "0", "--decide-time", "0", "-o", out, tfx / "Split-train")
         self.assertEqual(done.returncode, 0, done.stderr)
 

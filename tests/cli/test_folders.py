@@ -76,7 +76,7 @@ class NotRegular(Case):
                             "  - {step: resize-image, yields: resized, height: 20, width: 20}\n")
 
         def check(kind):
-            done = run("presto-sweep", "-q", "--measure", "-p", pipeline, "--splits", "unprocessed,resized", "--codecs",
+            done = run("presto-sweep", "-q", "--measure", "-p", pipeline, "--stored", "unprocessed,resized", "--codecs",
                        "none", "--threads", "1", "--samples", "4", "--runs", "1", "--run-time", "0", "-o", self.new(), source,
                        timeout=60)
             self.assertEqual(done.returncode, 0, (kind, done.stderr))

@@ -438,7 +438,7 @@ class Words(Hostile):
 
     def test_a_strategy_of_another_dataset(self):
         strategy = self.new("strategy")
-        strategy.write_text(f"schema: 1\npipeline: {self.pipeline}\nsplit: resized\ncodec: zlib:1\nshards: 2\n"
+        strategy.write_text(f"schema: 1\npipeline: {self.pipeline}\nstored: resized\ncodec: zlib:1\nshards: 2\n"
                             "threads: 1\nbatch_samples: 4\nseed: 7\n")
         fits = self.write("-u", "resized", "-c", "zlib:1")
         self.assertEqual(run("presto-load", "-q", "--strategy", strategy, "--format", "null", fits).returncode, 0)

@@ -97,9 +97,9 @@ class OwnSteps(Case):
         self.load("--format", "null", "--to", "concatenated", out)  # what runs no program needs no consent
         run("presto-inspect", "info", out)
         strategy = self.new("strategy.yaml")
-        strategy.write_text(f"schema: 1\npipeline: {pipeline}\nsplit: unprocessed\nthreads: 1\n")
+        strategy.write_text(f"schema: 1\npipeline: {pipeline}\nstored: unprocessed\nthreads: 1\n")
         self.load("--format", "null", "--strategy", strategy, self.make_photos(), code=1)
-        strategy.write_text(f"schema: 1\npipeline: {pipeline}\nsplit: marked\ncodec: none\nshards: 1\nthreads: 1\n")
+        strategy.write_text(f"schema: 1\npipeline: {pipeline}\nstored: marked\ncodec: none\nshards: 1\nthreads: 1\n")
         done = run("presto-write", "-q", "--strategy", strategy, "-o", self.new("no"), self.make_photos())
         self.assertEqual(done.returncode, 1)
         self.assertIn("--allow-commands", done.stderr)
@@ -284,7 +284,7 @@ time.sleep(1000)
     @a_sweep
     def test_a_sweep_measures_it_like_any_step(self):
         out = self.new("sweep")
-        done = run("presto-sweep", "-q", "-p", self.write_pipeline(self.darker(), "center-pixels, yields: centered"), "--splits",
+        done = run("presto-sweep", "-q", "-p", self.write_pipeline(self.darker(), "center-pixels, yields: centered"), "--stored",
                    "decoded,darker", "--codecs", "none", "--threads", "2", "--samples", "6", "--runs", "1", "--run-time", "0.01",
                    "--decide-time", "0", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -55,7 +55,7 @@ class Seekable(Case):
         work.mkdir()
         sweep = ("presto-sweep", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--samples", "4", "--runs", "1",
                  "--run-time", "0", "--decide-time", "0", "--confirm", "0")
-        done = run(*sweep, "--splits", "seekable", "-o", out, self.photos)
+        done = run(*sweep, "--stored", "seekable", "-o", out, self.photos)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = done.stdout.decode()
         self.assertIn("seekable is no representation of the pipeline", " ".join(text.split()))
@@ -87,8 +87,8 @@ class Seekable(Case):
             done = run(*sweep, *refuse, "-p", pipeline, "-o", out, self.photos)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(json.loads((out / "results.json").read_text())["options"]["splits"], splits)
-        done = run(*sweep, "--no-seekable", "--splits", "seekable", "-p", self.pipeline, "-o", self.new(), self.photos)
-        self.assert_usage(done, "--splits", "seekable")
+        done = run(*sweep, "--no-seekable", "--stored", "seekable", "-p", self.pipeline, "-o", self.new(), self.photos)
+        self.assert_usage(done, "--stored", "seekable")
 
     def test_each_crop_gives_the_same_from_any_form(self):
         for crop in CROPS:

@@ -70,7 +70,7 @@ class Set(Case):
     def test_a_sweep_carries_it_into_its_commands_and_its_strategy(self):
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", "cv", "--set", "resize-image.min-side=40", "--set",
-                   "random-crop.height=32", "--set", "random-crop.width=32", "--splits", "resized",
+                   "random-crop.height=32", "--set", "random-crop.width=32", "--stored", "resized",
                    "--codecs", "none", "--threads", "1", "--samples", "4", "--runs", "1",
                    "--run-time", "0.01", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)

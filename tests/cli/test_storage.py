@@ -137,7 +137,7 @@ class Storage(Case):
     @a_sweep
     def test_a_sweep_plays_it_in_cold_epochs(self):
         out = self.new("sweep")
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--stored", "unprocessed,resized", "--codecs", "none", "--threads", "2",
                    "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=20ms", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads((out / "results.json").read_text())
@@ -148,14 +148,14 @@ class Storage(Case):
         self.assertLess(raw["cold"]["runs"][0]["samples_per_s"], 12 / 0.119)
         self.assertGreater(raw["cached"]["runs"][0]["samples_per_s"], raw["cold"]["runs"][0]["samples_per_s"])
         # What was measured on one storage is not taken for another.
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--stored", "unprocessed,resized", "--codecs", "none", "--threads", "2",
                    "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=10ms", "--resume", "-o", out, self.make_photos())
         self.assert_fails(done, 2, "of a sweep with other options")
 
     @a_sweep
     def test_each_cold_epoch_of_a_dataset_opens_its_files(self):
         out = self.new("sweep")
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "resized", "--codecs", "none", "--threads", "1", "--measure",
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--stored", "resized", "--codecs", "none", "--threads", "1", "--measure",
                    "--runs", "1", "--run-time", "0.3", "--storage", "open=50ms", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         cold = json.loads((out / "results.json").read_text())["results"][0]["cold"]["runs"][0]

@@ -24,7 +24,7 @@ class Sweep(SweepCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.out = cls.folder / "sweep"
-        cls.done = run("presto-sweep", "-p", cls.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs",
+        cls.done = run("presto-sweep", "-p", cls.pipeline, "--stored", "unprocessed,concatenated,resized", "--codecs",
                        "none,lz4", "--threads", "1,2", "--samples", "8", "--runs", "2", "--decide-time", "2", "--measure",
                        "-o", cls.out,
                        cls.make_photos())
@@ -58,7 +58,7 @@ class Sweep(SweepCase):
 
     def test_one_run_has_no_spread(self):
         out = self.new("sweep")
-        done = run("presto-sweep", "-p", self.pipeline, "--splits", "concatenated", "--codecs", "none", "--threads", "1",
+        done = run("presto-sweep", "-p", self.pipeline, "--stored", "concatenated", "--codecs", "none", "--threads", "1",
                    "--samples", "4", "--runs", "1", "--run-time", "0", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("+-", done.stdout.decode().split("* Recommended:")[0])
@@ -85,7 +85,7 @@ class Sweep(SweepCase):
     def strategy(self, split, codec):
         """A sweep that can only choose this one; its strategy.yaml."""
         out = self.new("sweep")
-        done = run("presto-sweep", "-p", self.pipeline, "--splits", split, "--codecs", codec, "--threads", "2",
+        done = run("presto-sweep", "-p", self.pipeline, "--stored", split, "--codecs", codec, "--threads", "2",
                    "--samples", "4", "--runs", "1", "--run-time", "0", "-b", "4", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         return out / "strategy.yaml"
@@ -114,7 +114,7 @@ class Sweep(SweepCase):
 
     def test_a_strategy_file_that_is_nested_deeply_is_refused_at_once(self):
         file = self.new("deep.yaml")
-        start = "schema: 1\npipeline: cv\nsplit: resized\ncodec: none\nthreads: 1\nexpected: "
+        start = "schema: 1\npipeline: cv\nstored: resized\ncodec: none\nthreads: 1\nexpected: "
         for nested in ("[" * 500000, "{a: " * 200000, "\n" + "".join(" " * i + "a:\n" for i in range(1, 700))):
             file.write_text(start + nested)
             done = run("presto-load", "--strategy", file, "--format", "null", self.make_photos())
@@ -125,7 +125,7 @@ class Sweep(SweepCase):
         pipeline.write_text(PIPELINE.replace("  - {step: center-pixels", "  - {step: filter, feature: label, in: [0], yields: some}\n  - {step: center-pixels"))
         for mode in ("--measure", "--confirm=0"):
             out = self.new("sweep")
-            done = run("presto-sweep", "-q", "-p", pipeline, "--splits", "unprocessed,resized,some", "--codecs", "none", "--threads", "1,3",
+            done = run("presto-sweep", "-q", "-p", pipeline, "--stored", "unprocessed,resized,some", "--codecs", "none", "--threads", "1,3",
                        "--runs", "1", "--run-time", "0", "--decide-time", "0", mode, "-o", out, self.make_photos())
             self.assertEqual(done.returncode, 0, done.stderr)
             results = json.loads((out / "results.json").read_text())["results"]
@@ -155,7 +155,7 @@ class Sweep(SweepCase):
 
     def test_json_prints_the_results(self):
         out = self.new("sweep")
-        done = run("presto-sweep", "-p", self.pipeline, "--splits", "concatenated", "--codecs", "none", "--threads", "1",
+        done = run("presto-sweep", "-p", self.pipeline, "--stored", "concatenated", "--codecs", "none", "--threads", "1",
                    "--samples", "4", "--runs", "1", "--run-time", "0.01", "--json", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads(done.stdout)
@@ -167,7 +167,7 @@ class Sweep(SweepCase):
         for arguments, part in [(["--threads", "1,,2"], "empty entry"), (["--threads", "1,x"], "'x'"),
                                 (["--weights", "1,2"], "three numbers"), (["--weights", "0,0,0"], "above 0"),
                                 (["--weights", "a,0,1"], "'a'"), (["--codecs", "none,zst"], "zst"),
-                                (["--splits", "nose"], "nose"), (["--runs", "0"], "'0'"),
+                                (["--stored", "nose"], "nose"), (["--runs", "0"], "'0'"),
                                 (["--run-time", "-1"], "'-1'"), (["--run-time", "nan"], "'nan'"),
                                 (["--confirm", "-1"], "'-1'"), (["--run-time", "3601"], "'3601'"),
                                 (["--target", "fast"], "fast"),
@@ -204,7 +204,7 @@ class Sweep(SweepCase):
     def test_the_seed_keeps_all_its_digits(self):
         seed = 2**64 - 1
         out = self.new("sweep")
-        done = run("presto-sweep", "-p", self.pipeline, "--splits", "concatenated", "--codecs", "none", "--threads", "1",
+        done = run("presto-sweep", "-p", self.pipeline, "--stored", "concatenated", "--codecs", "none", "--threads", "1",
                    "--samples", "2", "--runs", "1", "--run-time", "0", "--seed", seed, "--json", "-o", out,
                    self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -218,7 +218,7 @@ class Sweep(SweepCase):
         for columns in (5, 20, 80):
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            process = subprocess.Popen([TOOLS / "presto-sweep", "--measure", "-p", self.pipeline, "--splits", "concatenated,decoded",
+            process = subprocess.Popen([TOOLS / "presto-sweep", "--measure", "-p", self.pipeline, "--stored", "concatenated,decoded",
                                         "--codecs", "none", "--threads", "1", "--samples", "8", "--runs", "2", "--run-time", "0",
                                         "--decide-time", "0", "-o", self.new("sweep"), self.make_photos()], stdout=subprocess.DEVNULL, stderr=slave)
             os.close(slave)
@@ -316,7 +316,7 @@ class Sweep(SweepCase):
                             f"  - {{step: command, run: [{sys.executable}, {slow}], output: string}}\n")
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", "1", "--runs", "1", "--run-time", "0.01",
-                   "--decide-time", "0", "--splits", "unprocessed,read", "--samples", "8", "--target", "500/s", "-o", out,
+                   "--decide-time", "0", "--stored", "unprocessed,read", "--samples", "8", "--target", "500/s", "-o", out,
                    self.make_photos())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         results = json.loads((out / "results.json").read_text())
@@ -329,7 +329,7 @@ class Sweep(SweepCase):
     def test_the_nearest_take_turns_until_it_is_decided(self):
         for _ in range(3):  # even of three runs, all may seem to be far apart
             out = self.new("sweep")
-            command = ["presto-sweep", "-q", "-p", self.pipeline, "--measure", "--splits", "unprocessed,concatenated", "--codecs",
+            command = ["presto-sweep", "-q", "-p", self.pipeline, "--measure", "--stored", "unprocessed,concatenated", "--codecs",
                        "none,lz4", "--threads", "1", "--samples", "8", "--runs", "3", "--run-time", "0", "-o", out,
                        self.make_photos()]
             done = run(*command, "--decide-time", "60")
@@ -437,7 +437,7 @@ class Sweep(SweepCase):
         self.assertIn("resized", done.stdout.decode())
         for splits, split, said in [("unprocessed,resized", "unprocessed", "It keeps the limits"),  # which stores nothing
                                     ("concatenated,resized", "concatenated", "No strategy keeps the limits")]:
-            done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--splits", splits, "--runs", "1", "--force",
+            done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--stored", splits, "--runs", "1", "--force",
                        "--weights", "0,1,0", "--max-storage", "1", "-o", out, self.make_photos())
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             recommended = json.loads((out / "results.json").read_text())["recommendation"]
@@ -464,7 +464,7 @@ class Sweep(SweepCase):
                               done.stdout.decode().replace("\n  ", " "))
         done = run(*command, "--resume", "--max-prepare", "2h")
         self.assertNotIn("longer to prepare", done.stdout.decode().replace("\n  ", " "))
-        self.assertEqual(run(*command, "--force", "--splits", "resized", "--max-prepare", "0.000001s").returncode, 0)
+        self.assertEqual(run(*command, "--force", "--stored", "resized", "--max-prepare", "0.000001s").returncode, 0)
         self.assertIn("No strategy keeps the limits", json.loads((out / "results.json").read_text())["recommendation"]["reason"])
 
     def test_broken_files_end_it_or_are_left_out(self):
@@ -472,7 +472,7 @@ class Sweep(SweepCase):
         shutil.copytree(self.make_photos(), photos)
         broken = sorted(photos.rglob("*.jpg"))[0]  # probes of single samples meet it
         broken.write_bytes(broken.read_bytes()[:500])
-        base = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads",
+        base = ["presto-sweep", "-q", "-p", self.pipeline, "--stored", "unprocessed,resized", "--codecs", "none", "--threads",
                 "1", "--runs", "1", "--run-time", "0", "--decide-time", "0"]
         done = run(*base, "-o", self.new("sweep"), photos)
         self.assert_fails(done, 3, broken.name, "--on-error skip")

@@ -11,7 +11,7 @@ from sweep_case import SweepCase
 class Decide(SweepCase):
     def test_a_codec_that_cannot_be_used_fails_with_the_reason_and_takes_no_part(self):
         out = self.new("sweep")
-        command = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs",
+        command = ["presto-sweep", "-q", "-p", self.pipeline, "--stored", "unprocessed,concatenated,resized", "--codecs",
                    "none,zstd+delta", "--threads", "1,2", "--samples", "6", "--runs", "1", "--run-time", "0", "--decide-time", "0",
                    "--confirm", "1", "-o", out, self.make_photos()]
         reason = "codec zstd+delta is for tensors of integers"
@@ -32,7 +32,7 @@ class Decide(SweepCase):
                 else:
                     self.assertGreater(result["cold"]["samples_per_s"]["median"], 0)
         # Of no use where all have it.
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "concatenated", "--codecs", "zstd+delta", "--threads", "1,2",
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--stored", "concatenated", "--codecs", "zstd+delta", "--threads", "1,2",
                    "--samples", "4", "--runs", "1", "--run-time", "0", "-o", self.new("sweep"), self.make_photos())
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(reason, done.stderr)

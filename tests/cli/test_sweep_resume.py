@@ -133,7 +133,7 @@ class Resume(SweepCase):
         for wall, same in zip(walls, again):  # results.json has nine digits
             self.assertAlmostEqual(wall, same, delta=1e-8 * wall)
 
-    LONGER = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none,zlib:1", "--threads", "1,2", "--samples", "6",
+    LONGER = ("--stored", "unprocessed,concatenated,resized", "--codecs", "none,zlib:1", "--threads", "1,2", "--samples", "6",
               "--run-time", "0.02", "--decide-time", "0")
     # When a sweep is in this phase, by the last lines of its journal.
     PHASES = {"anchors": lambda lines: sum("cold" in line for line in lines) >= 4,
@@ -240,7 +240,7 @@ class Resume(SweepCase):
                 pipeline, out = self.new("labelled.yaml"), self.new("sweep")
                 pipeline.write_text(f"name: labelled\nsource: {{type: files, match: ['*.jpg'], label: '{label}'}}\n"
                                     "steps:\n  - {step: read-file, yields: concatenated}\n")
-                command = ["presto-sweep", "-q", "-p", pipeline, mode, "--splits", "concatenated", "--codecs", "none", "--threads",
+                command = ["presto-sweep", "-q", "-p", pipeline, mode, "--stored", "concatenated", "--codecs", "none", "--threads",
                            "1", "--samples", "4", "--run-time", "0", "--decide-time", "0", "--runs", "1", "-o", out, photos]
                 done = run(*command)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -12,7 +12,7 @@ class Shards(Case):
 
     def sweep(self, *options, shards="threads,1,5"):
         out = self.new("sweep")
-        done = run("presto-sweep", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none,lz4", "--threads", "1,2",
+        done = run("presto-sweep", "-p", self.pipeline, "--stored", "unprocessed,resized", "--codecs", "none,lz4", "--threads", "1,2",
                    "--samples", "12", "--runs", "1", "--run-time", "0.01", "--decide-time", "0", "--shards", shards, *options,
                    "-o", out, self.make_photos())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -32,6 +32,14 @@ class Shards(Case):
         self.assertIn(" files ", heading)
         rows = [row.split() for row in rows if "resized" in row[:12] and "lz4" in row]
         self.assertEqual({"1", "2", "5"}, {row[row.index("lz4") + 1] for row in rows})
+
+    def test_stored_may_have_its_old_name_with_one_note(self):
+        for names, notes in ((("--stored",), 0), (("--splits", "--splits"), 1)):
+            done = run("presto-sweep", "-p", self.pipeline, *(word for name in names for word in (name, "nothing")), "-o", self.new(),
+                       self.make_photos())
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("has no representation 'nothing'", done.stderr)
+            self.assertEqual(done.stderr.count("--splits is now called --stored"), notes)
 
     def test_each_number_is_a_candidate_and_is_measured(self):
         out, table, results = self.sweep("--measure")
@@ -58,7 +66,7 @@ class Shards(Case):
         out, table, results = self.sweep("--measure", shards="3")
         self.assertEqual({r["shards"] for r in results["results"] if r["split"] == "resized"}, {3})
         best = (out / "strategy.yaml").read_text()
-        self.assertTrue("shards: 3" in best or "split: unprocessed" in best, best)
+        self.assertTrue("shards: 3" in best or "stored: unprocessed" in best, best)
 
     def test_as_many_as_threads_is_not_a_column(self):
         _, table, results = self.sweep("--measure", shards="threads")

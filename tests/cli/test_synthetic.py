@@ -33,7 +33,7 @@ class Synthetic(Case):
         strategy = self.new("strategy").with_suffix(".yaml")
         for split, rest in (("unprocessed", ""), ("rms", "codec: none\nshards: 1\n")):
             strategy.write_text("schema: 1\npipeline: synthetic\nset: [source.count=3, source.size=500]\n"
-                                f"split: {split}\n{rest}threads: 1\nseed: 0\n")
+                                f"stored: {split}\n{rest}threads: 1\nseed: 0\n")
             out = self.new("dataset")
             if split == "rms":
                 done = run("presto-write", "-q", "--strategy", strategy, "-o", out)

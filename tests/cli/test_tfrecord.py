@@ -127,7 +127,7 @@ class Tfrecord(Case):
             records = self.records[:4] if number == 5 else [
                 framed(serialized({"image/encoded": b"no photo", "image/class/label": 0})) for _ in range(4)]
             (many / f"{number}.tfrecord").write_bytes(b"".join(records))
-        sweep = ("-p", self.pipeline, *FROM, "--splits", "resized", "--codecs", "none", "--threads", "1", "--runs", "1")
+        sweep = ("-p", self.pipeline, *FROM, "--stored", "resized", "--codecs", "none", "--threads", "1", "--runs", "1")
         done = run("presto-sweep", *sweep, "--samples", "4", "-o", self.new(), many)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run("presto-sweep", *sweep, "--samples", "8", "-o", self.new(), many)
@@ -137,7 +137,7 @@ class Tfrecord(Case):
     def test_a_sweep_samples_records_from_all_over_a_file(self):
         """Of 40 records, four are photos: those in the middle of each quarter, or the first ones."""
         no_photo = framed(serialized({"image/encoded": b"no photo", "image/class/label": 0}))
-        sweep = ("-p", self.pipeline, *FROM, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "1", "--runs", "1",
+        sweep = ("-p", self.pipeline, *FROM, "--stored", "unprocessed,resized", "--codecs", "none", "--threads", "1", "--runs", "1",
                  "--samples", "4")
         for photos, packed in (((4, 14, 24, 34), False), ((0, 1, 2, 3), False), ((0, 1, 2, 3), True)):
             content = b"".join(self.records[photos.index(i)] if i in photos else no_photo for i in range(40))
@@ -167,7 +167,7 @@ class Tfrecord(Case):
     @a_sweep
     def test_a_sweep_samples_members_of_tars_from_all_over(self):
         """Of 40 samples in two shards four are photos: those of an even selection, or the first ones, which are taken of .tar.gz."""
-        sweep = ("-p", self.pipeline, "--set", "source.type=tar", "--splits", "unprocessed,resized", "--codecs", "none",
+        sweep = ("-p", self.pipeline, "--set", "source.type=tar", "--stored", "unprocessed,resized", "--codecs", "none",
                  "--threads", "1", "--runs", "1", "--run-time", "0", "--decide-time", "0", "--samples", "4")
         for ending, which in ((".tar", "an even selection of"), (".tar.gz", "the first")):
             for photos in ((4, 14, 24, 34), (0, 1, 2, 3)):
@@ -229,7 +229,7 @@ class Tfrecord(Case):
             if words[0] == "presto-load":
                 self.assertIn("16 samples", done.stderr)
         strategy = out / "strategy.yaml"
-        text = re.sub(r"split: .*\n(codec: .*\n)?(shards: .*\n)?", "split: unprocessed\n", strategy.read_text())
+        text = re.sub(r"stored: .*\n(codec: .*\n)?(shards: .*\n)?", "stored: unprocessed\n", strategy.read_text())
         strategy.write_text(text)
         done = run("presto-load", "--strategy", strategy, "--format", "null", "--json", self.theirs)
         self.assertEqual(json.loads(done.stdout)["samples"], 16, done.stderr)

@@ -97,11 +97,23 @@ class Write(Case):
             self.assert_usage(run("presto-sweep", "-p", self.pipeline, "--tensorflow-readable", "--codecs",
                                   f"gzip,{codec}", "-o", out, self.make_photos()), codec, "none, zlib, gzip")
         strategy = self.new("strategy")
-        strategy.write_text("schema: 1\npipeline: cv\nsplit: resized\ncodec: lz4\nshards: 1\nthreads: 1\n")
+        strategy.write_text("schema: 1\npipeline: cv\nstored: resized\ncodec: lz4\nshards: 1\nthreads: 1\n")
         self.assert_usage(run("presto-write", "--strategy", strategy, "--tensorflow-readable", "-o", self.new(),
                               self.make_photos()), strategy, "lz4", "none, zlib, gzip")
         for codec in ("none", "zlib:1", "gzip"):
             self.write("--tensorflow-readable", "-c", codec, "--file-compression", "gzip")
+
+    def test_a_strategy_with_the_old_name_of_stored_is_carried_out_with_a_note(self):
+        photos, strategy, said = self.make_photos(), self.new("strategy"), []
+        for name in ("stored", "split"):
+            out = self.new(name)
+            strategy.write_text(f"schema: 1\npipeline: {self.pipeline}\n{name}: resized\ncodec: lz4\nshards: 1\nthreads: 1\n")
+            done = run("presto-write", "--strategy", strategy, "-o", out, photos)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said.append(done.stderr.count("'split', which is now called 'stored'"))
+            done = run("presto-load", "--strategy", strategy, "--format", "null", out)
+            said.append(done.stderr.count("'split', which is now called 'stored'"))
+        self.assertEqual(said, [0, 0, 1, 1])
 
     def test_limit_takes_the_first_samples(self):
         every = frames(self.load("-q", self.write("-u", "concatenated")))

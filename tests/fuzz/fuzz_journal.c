@@ -12,7 +12,7 @@
 #define RUNS 2
 
 static void make(presto__trial *trial, const char *codec) {
-    trial->result.strategy = (presto_strategy){.split = "resized", .codec = codec, .threads = 1};
+    trial->result.strategy = (presto_strategy){.stored = "resized", .codec = codec, .threads = 1};
     trial->preparations = calloc(RUNS, sizeof *trial->preparations);
     trial->cold = calloc(RUNS, sizeof *trial->cold);
     trial->cached = calloc(RUNS, sizeof *trial->cached);

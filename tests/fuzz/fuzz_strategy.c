@@ -13,9 +13,9 @@ static bool may_be_expected(double value) {
 
 static void check(const presto_strategy_file *strategy) {
     presto_codec_spec codec;
-    FUZZ_HOLDS(strategy->pipeline[0] != '\0' && strategy->split[0] != '\0');
+    FUZZ_HOLDS(strategy->pipeline[0] != '\0' && strategy->stored[0] != '\0');
     FUZZ_HOLDS(strategy->threads <= 4096 && strategy->shards <= 99999);
-    FUZZ_HOLDS((strcmp(strategy->split, "unprocessed") == 0) == (strategy->codec == NULL));
+    FUZZ_HOLDS((strcmp(strategy->stored, "unprocessed") == 0) == (strategy->codec == NULL));
     FUZZ_HOLDS((strategy->codec == NULL) == (strategy->shards == 0));
     if (strategy->codec != NULL)
         FUZZ_HOLDS(presto_codec_parse(strategy->codec, &codec, NULL) == PRESTO_OK);
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         PRESTO_OK)
         check(&strategy);
     else
-        FUZZ_HOLDS(strategy.pipeline == NULL && strategy.split == NULL && strategy.set == NULL);
+        FUZZ_HOLDS(strategy.pipeline == NULL && strategy.stored == NULL && strategy.set == NULL);
     presto_strategy_file_done(&strategy);
     return 0;
 }

@@ -86,7 +86,7 @@ DISTANCE = re.compile(r"\b(?:is|it is) ([\d,]+ % (?:above|below)|[\d,]+ times) (
 def aim(tools, folder, threads, *target):
     """One strategy, which has been run if it has one thread, and else is predicted. Then again with a target, without running it again."""
     out = folder / f"aimed-{threads}"
-    run(tools / "presto-sweep", "-q", "-p", "cv", "--splits", "resized", "--codecs", "none", "--threads", threads, "--samples", "4", "--runs", "2",
+    run(tools / "presto-sweep", "-q", "-p", "cv", "--stored", "resized", "--codecs", "none", "--threads", threads, "--samples", "4", "--runs", "2",
         "--run-time", "0", "--decide-time", "0", "-o", out, *target, *(["--resume"] if target else []), folder / "photos")
     return out / "report.html", json.loads((out / "results.json").read_text())
 

@@ -299,7 +299,7 @@ def check_notes(folder):
     said = presto.open(str(folder / "foreign"), pipeline=pipeline(chain)).notes
     assert len(said) == 1 and "resize-image" in said[0] and "mask" in said[0], said
     (folder / "p.yaml").write_text(json.dumps(pipeline(chain)))
-    summary = presto.write(str(folder / "foreign"), str(folder / "stored"), pipeline=str(folder / "p.yaml"), split="resized")
+    summary = presto.write(str(folder / "foreign"), str(folder / "stored"), pipeline=str(folder / "p.yaml"), up_to="resized")
     assert sum("mask" in note for note in summary.notes) == 1, summary.notes
 
 

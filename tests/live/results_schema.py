@@ -31,13 +31,13 @@ def main():
         folder = pathlib.Path(name)
         subprocess.run([TOOLS / "presto-make-photos", "-q", "-n", "6", "-c", "2", "--width", "300", "--height", "260", "-o",
                         folder / "photos"], check=True)
-        for arguments in (["--measure", "--runs", "2", "--codecs", "none,gzip", "--splits", "unprocessed,resized", "--threads", "0,1"],
-                          ["--runs", "2", "--codecs", "lz4,gzip", "--splits", "unprocessed,resized", "--threads", "1,64", "--confirm", "1",
+        for arguments in (["--measure", "--runs", "2", "--codecs", "none,gzip", "--stored", "unprocessed,resized", "--threads", "0,1"],
+                          ["--runs", "2", "--codecs", "lz4,gzip", "--stored", "unprocessed,resized", "--threads", "1,64", "--confirm", "1",
                            "--shards", "threads,3"],
                           ["--runs", "1", "--codecs", "none", "--threads", "1", "--target", "1/s"],
                           ["--runs", "1", "--codecs", "none", "--threads", "1", "--price-cpu", "0.04/h", "--epochs", "9"],
                           ["--runs", "1", "--codecs", "none", "--threads", "1", "--max-storage", "300KiB"],
-                          ["--runs", "1", "--codecs", "none", "--splits", "resized", "--threads", "1", "--seed", str(2**64 - 1)]):
+                          ["--runs", "1", "--codecs", "none", "--stored", "resized", "--threads", "1", "--seed", str(2**64 - 1)]):
             results = sweep(folder, *arguments)
             validator.validate(results)
         # What the schema must refuse, so that it says something.

@@ -134,7 +134,7 @@ def check_npy(tools, source, wanted):
 
 def check_sweep(tools, folder, source):
     out = folder / "plan"
-    text = run(tools / "presto-sweep", *FROM, "--codecs", "none,zlib:1", "--splits", "unprocessed,concatenated,resized", "--threads",
+    text = run(tools / "presto-sweep", *FROM, "--codecs", "none,zlib:1", "--stored", "unprocessed,concatenated,resized", "--threads",
                2, "--samples", 10, "--runs", 1, "--run-time", 0, "--decide-time", 0, "-o", out, source, cwd=folder).decode()
     commands = re.findall(r"^  (presto-.*)$", text.partition("\nNext:\n")[2], re.MULTILINE)
     assert commands, text

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import warnings
 
 import test_reading
 from case import PythonCase, cli, frozen, main, np, plain, presto
@@ -95,16 +96,36 @@ class Parts(PythonCase):
         photos, stored = self.make_photos(), []
         for part in ("train", "eval"):
             out = self.new(part)
-            presto.write(photos, out, pipeline=self.pipeline, split="resized", parts="2/1", part=part, sync=False)
+            presto.write(photos, out, pipeline=self.pipeline, up_to="resized", split="2/1", part=part, sync=False)
             stored.append(keys(presto.open(out)))
         self.assertEqual(stored, [keys(p) for p in presto.open(photos, pipeline=self.pipeline).split("2/1")])
-        with self.assertRaisesRegex(presto.ArgumentError, "parts= and part="):
-            presto.write(photos, self.new(), pipeline=self.pipeline, parts="2/1")
+        with self.assertRaisesRegex(presto.ArgumentError, "split= and part="):
+            presto.write(photos, self.new(), pipeline=self.pipeline, split="2/1")
+
+    def test_names_of_the_version_before_are_taken_with_one_note_each(self):
+        photos, stored = self.make_photos(), []
+        presto._notes._told.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for i in range(2):
+                out = self.new(f"old-{i}")
+                presto.write(photos, out, pipeline=self.pipeline, split="resized", parts="2/1", part="train", sync=False)
+                stored.append(keys(presto.open(out)))
+            presto.write(photos, self.new(), pipeline=self.pipeline, split="resized", limit=2, sync=False)
+            strategy = presto.Strategy("resized", "none", 1, 1, 1, 0, str(self.pipeline))
+            self.assertEqual((strategy.split, strategy.split), ("resized", "resized"))
+        said = [str(one.message) for one in told if "is now called" in str(one.message)]
+        self.assertEqual(sorted(text.split(" ")[0] for text in said), ["Strategy.split", "parts=", "split="])
+        self.assertEqual(stored, [keys(presto.open(photos, pipeline=self.pipeline).split("2/1")[0])] * 2)
+        with self.assertRaisesRegex(presto.ArgumentError, "leave out parts="):
+            presto.write(photos, self.new(), pipeline=self.pipeline, up_to="resized", split="2/1", parts="2/1", part=1)
+        with self.assertRaisesRegex(presto.ArgumentError, "the representation is up_to="):
+            presto.write(photos, self.new(), pipeline=self.pipeline, up_to="resized", split="resized")
 
 
 class Strategies(PythonCase):
     def strategy(self, **changes):
-        values = {"split": "resized", "codec": "zstd:1", "shards": 3, "threads": 1, "batch": 4, "seed": 2,
+        values = {"stored": "resized", "codec": "zstd:1", "shards": 3, "threads": 1, "batch": 4, "seed": 2,
                   "pipeline": str(self.pipeline), **changes}
         file = self.new("strategy.yaml")
         renamed = {"batch": "batch_samples"}
@@ -120,9 +141,9 @@ class Strategies(PythonCase):
     def test_one_of_another_form_or_pipeline_is_refused(self):
         dataset = presto.open(self.stored)
         stored = "this dataset holds resized with codec zstd:1"
-        for changes, why in (({"split": "decoded"}, f"is about decoded with codec zstd:1, but {stored}"),
+        for changes, why in (({"stored": "decoded"}, f"is about decoded with codec zstd:1, but {stored}"),
                              ({"codec": "none"}, f"is about resized with codec none, but {stored}"),
-                             ({"split": "unprocessed", "codec": None, "shards": None}, f"is about unprocessed .*, but {stored}"),
+                             ({"stored": "unprocessed", "codec": None, "shards": None}, f"is about unprocessed .*, but {stored}"),
                              ({"pipeline": "cv"}, "is about pipeline cv, but this dataset is of small")):
             object_, file = self.strategy(**changes)
             for strategy in (object_, file):
@@ -132,7 +153,7 @@ class Strategies(PythonCase):
                         opens(strategy)
 
     def test_where_nothing_is_known_nothing_is_checked(self):
-        strategy, _ = self.strategy(split="unprocessed", codec=None, shards=0)
+        strategy, _ = self.strategy(stored="unprocessed", codec=None, shards=0)
         self.assertEqual(len(presto.open(self.make_photos(), strategy=strategy)), self.photo_count)
         file, samples = test_reading.Reading.foreign(self)
         self.assertEqual(len(presto.Loader(presto.open(file), strategy=self.strategy()[0])), len(samples) // 4)
@@ -163,7 +184,7 @@ class Classes(PythonCase):
             batch = next(iter(presto.Loader(val, batch=4)))
             self.assertGreater(int(batch["label"].min()), 0)
         out = self.new("written")
-        presto.write(self.val, out, pipeline=self.pipeline, split="resized", set={"source.classes": train})
+        presto.write(self.val, out, pipeline=self.pipeline, up_to="resized", set={"source.classes": train})
         self.assertEqual(presto.open(out).labels, train.labels)
 
     def test_a_class_that_is_not_there_is_an_error(self):
@@ -171,7 +192,7 @@ class Classes(PythonCase):
         with self.assertRaisesRegex(presto.Error, f"class '{train.labels[1]}' is not among the 1 of source.classes"):
             presto.open(self.val, pipeline=self.pipeline, set={"source.classes": train.labels[:1]}).labels
         other = self.new("written")
-        presto.write(self.val, other, pipeline=self.pipeline, split="resized")
+        presto.write(self.val, other, pipeline=self.pipeline, up_to="resized")
         with self.assertRaisesRegex(presto.Error, f"label 0 is '{train.labels[1]}' here, but '{train.labels[0]}' in source.classes"):
             presto.open(other, set={"source.classes": train}).labels
         self.assertEqual(presto.open(self.stored, set={"source.classes": train}).labels, train.labels)
@@ -232,9 +253,9 @@ class Plugins(PythonCase):
 
     def test_they_are_stored_and_swept(self):
         path, out = self.inverted(), self.new("out")
-        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, split="inverted", sync=False)
+        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, up_to="inverted", sync=False)
         self.assert_inverted(presto.open(out))
-        result = presto.sweep(self.photos, path, plugins=[PLUGIN], splits=["inverted"], codecs=["none"], threads=[1], samples=6,
+        result = presto.sweep(self.photos, path, plugins=[PLUGIN], stored=["inverted"], codecs=["none"], threads=[1], samples=6,
                               runs=1, run_s=0.01, decide_s=0.0, mode="measure", work_dir=self.folder)
         self.assertEqual([s.failed for s in result.strategies], [False])
         self.assertTrue(any("--plugin" in line for line in result.commands), result.commands)
@@ -246,7 +267,7 @@ class Plugins(PythonCase):
     def test_what_a_dataset_names_is_not_loaded_unless_the_caller_does(self):
         out = self.new("out")
         path = self.inverted()
-        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, split="decoded", sync=False)
+        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, up_to="decoded", sync=False)
         with self.assertRaisesRegex(presto.UnsupportedError, "invert"):
             presto.open(out)[0]
         self.assert_inverted(presto.open(out, plugins=PLUGIN))

@@ -211,7 +211,7 @@ class Errors(PythonCase):
             (lambda: presto.open(self.stored, features="label"), "features is a list"),
             (lambda: presto.open(self.stored, set="a.b=1"), "set is a dict"), (write(set="a.b=1"), "set is a dict"),
             (step(features="label"), "features is a list of names"), (step(sets="a"), "sets is a dict"),
-            (sweep(splits="resized"), "splits is a list of names"), (sweep(codecs="none"), "codecs is a list of names"),
+            (sweep(stored="resized"), "stored is a list of names"), (sweep(codecs="none"), "codecs is a list of names"),
             (sweep(threads=2), "threads is a list of numbers"), (sweep(threads="2"), "threads is a list of numbers"),
         ):
             with self.assertRaisesRegex(TypeError, says):

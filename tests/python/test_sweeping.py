@@ -52,7 +52,7 @@ class Sweeping(PythonCase):
     def test_it_writes_what_the_program_writes(self):
         out = self.new("written")
         told = []
-        summary = presto.write(self.photos, out, pipeline=self.pipeline, split="resized", codec="zstd:1", shards=3, sync=False,
+        summary = presto.write(self.photos, out, pipeline=self.pipeline, up_to="resized", codec="zstd:1", shards=3, sync=False,
                                progress=told.append)
         self.assertEqual((summary.samples, summary.shards, summary.skipped), (24, 3, 0))
         self.assertEqual(self.bytes_of(out), self.bytes_of(self.stored))
@@ -70,10 +70,10 @@ class Sweeping(PythonCase):
         bad = sorted(photos.rglob("*.jpg"))[5]
         bad.write_bytes(b"no photo")
         with self.assertRaises(presto.Error) as raised:
-            presto.write(photos, self.new(), pipeline="cv", split="decoded", sync=False)
+            presto.write(photos, self.new(), pipeline="cv", up_to="decoded", sync=False)
         self.assertEqual(raised.exception.file, str(bad))
         told = []
-        summary = presto.write(photos, self.new(), pipeline="cv", split="decoded", on_error="skip:1", sync=False,
+        summary = presto.write(photos, self.new(), pipeline="cv", up_to="decoded", on_error="skip:1", sync=False,
                                on_skip=lambda *what: told.append(what))
         self.assertEqual((summary.samples, summary.skipped), (23, 1))
         self.assertEqual([(epoch, sample, error.file) for epoch, sample, error in told], [(0, 5, str(bad))])
@@ -83,7 +83,7 @@ class Sweeping(PythonCase):
         for option in ({"on_skip": refuse}, {"progress": refuse}):
             out = self.new("refused")
             with self.assertRaises(KeyError):
-                presto.write(photos, out, pipeline="cv", split="decoded", on_error="skip", sync=False, **option)
+                presto.write(photos, out, pipeline="cv", up_to="decoded", on_error="skip", sync=False, **option)
             self.assertFalse((out / "dataset.json").exists())
 
     def test_what_cannot_be_written(self):
@@ -112,7 +112,7 @@ class Sweeping(PythonCase):
             def strike(progress):  # the first report comes before anything is written
                 os.kill(os.getpid(), signal.SIGINT)
             try:
-                presto.write(sys.argv[1], sys.argv[2], pipeline="cv", split="resized", shards=12, threads=0, sync=False,
+                presto.write(sys.argv[1], sys.argv[2], pipeline="cv", up_to="resized", shards=12, threads=0, sync=False,
                              progress=strike)
             except KeyboardInterrupt:
                 print("interrupted")
@@ -125,18 +125,18 @@ class Sweeping(PythonCase):
     # ---- sweep ----
 
     def swept(self, **options):
-        defaults = {"splits": ["unprocessed", "resized"], "codecs": ["none"], "threads": [1], "samples": 6, "runs": 1,
+        defaults = {"stored": ["unprocessed", "resized"], "codecs": ["none"], "threads": [1], "samples": 6, "runs": 1,
                     "run_s": 0.01, "decide_s": 0.0, "mode": "measure", "work_dir": self.folder}
         return presto.sweep(self.photos, "cv", **{**defaults, **options})
 
     def test_a_sweep_and_what_follows(self):
         told = []
         result = self.swept(progress=told.append)
-        self.assertEqual([s.split for s in result.strategies], ["unprocessed", "resized"])
+        self.assertEqual([s.stored for s in result.strategies], ["unprocessed", "resized"])
         self.assertIn(result.best, result.strategies)
         self.assertFalse(result.stopped)
         self.assertTrue(result.reason and result.commands)
-        self.assertEqual({trial.split for trial in told}, {"unprocessed", "resized"})
+        self.assertEqual({trial.stored for trial in told}, {"unprocessed", "resized"})
         self.assertEqual([p for p in os.listdir(self.folder) if p.startswith(".presto-sweep")], [])
         frame = result.to_pandas()
         self.assertEqual(len(frame), 2)
@@ -151,17 +151,17 @@ class Sweeping(PythonCase):
         self.assertEqual({pathlib.Path(path).name for path in paths} - {"report.html"},
                          {"results.json", "results.csv", "strategy.yaml"})
         self.assertEqual(json.loads((folder / "results.json").read_text()), result.json)
-        stored = next(s for s in result.strategies if s.split == "resized")
+        stored = next(s for s in result.strategies if s.stored == "resized")
         out = self.new("by-strategy")
         summary = presto.write(self.photos, out, strategy=stored, sync=False)
         self.assertEqual((summary.samples, summary.shards), (24, stored.shards))
         self.assertEqual(presto.inspect(out).codec, "none")
         loaded = presto.load_strategy(folder / "strategy.yaml")
-        self.assertEqual((loaded.split, loaded.codec, loaded.threads, loaded.batch),
-                         (result.best.split, result.best.codec, result.best.threads, 32))
+        self.assertEqual((loaded.stored, loaded.codec, loaded.threads, loaded.batch),
+                         (result.best.stored, result.best.codec, result.best.threads, 32))
         loader = presto.Loader(out, strategy=stored)
         self.assertEqual((loader.batch, next(iter(loader)).rows), (32, 24))
-        raw = next(s for s in result.strategies if s.split == "unprocessed")
+        raw = next(s for s in result.strategies if s.stored == "unprocessed")
         with self.assertRaisesRegex(presto.ArgumentError, "nothing to write"):
             presto.write(self.photos, self.new(), strategy=raw)
         self.assertEqual(presto.open(self.photos, strategy=raw).pipeline, "cv")
@@ -171,18 +171,18 @@ class Sweeping(PythonCase):
                 self.assertEqual((again.best, again.reason), (one.best, one.reason))
                 self.assertEqual((again.best.plugins, again.best.is_own), (one.best.plugins, True))
             again = pickle.loads(pickle.dumps(one))
-            self.assertEqual((again.best.split, again.reason), (one.best.split, one.reason))
+            self.assertEqual((again.best.stored, again.reason), (one.best.stored, one.reason))
             self.assertEqual((again.best.plugins, again.best.is_own), ((), False))
 
     def test_a_prediction(self):
-        result = self.swept(mode="predict", splits=None, codecs=["none", "zstd:1"], threads=[1, 2], samples=0,
+        result = self.swept(mode="predict", stored=None, codecs=["none", "zstd:1"], threads=[1, 2], samples=0,
                             confirm_runs=1, storage={"bytes_per_s": 50e6, "latency_s": 1e-4})
         measured = [s.figures["measured"] for s in result.strategies if not s.failed]
         self.assertIn(True, measured)
         self.assertIn("(predicted)" if False in measured else "<table>", result._repr_html_())
 
     def test_html_is_escaped(self):
-        result = self.swept(splits=["unprocessed"])
+        result = self.swept(stored=["unprocessed"])
         evil = '<script>alert("x")</script><img src=x onerror=alert(1)>'
         files = dict(result._files)
         found = json.loads(files["results.json"])
@@ -204,7 +204,7 @@ class Sweeping(PythonCase):
         with self.assertRaisesRegex(TypeError, "no option 'nothing'"):
             self.swept(nothing=1)
         with self.assertRaises(presto.NotFoundError):
-            self.swept(splits=["nothing"])
+            self.swept(stored=["nothing"])
         with self.assertRaises(presto.ArgumentError):
             self.swept(prices={"cpu_h": 1.0})
         with self.assertRaises(presto.ArgumentError):
@@ -309,7 +309,7 @@ class Sweeping(PythonCase):
         pipeline = presto.Pipeline("cv").after("decoded", step)
         self.assertEqual(pipeline.representations[:3], ["concatenated", "decoded", "doubled"])
         out = self.new("doubled")
-        self.assertEqual(presto.write(self.photos, out, pipeline=pipeline, split="doubled", sync=False).samples, 24)
+        self.assertEqual(presto.write(self.photos, out, pipeline=pipeline, up_to="doubled", sync=False).samples, 24)
         stored, online = presto.open(out, to="doubled"), presto.open(self.photos, pipeline=pipeline, to="doubled")
         plain = presto.open(self.photos, pipeline="cv", to="decoded")
         for i in (0, 11, 23):
@@ -319,12 +319,12 @@ class Sweeping(PythonCase):
         # What is stored needs no consent; what would have to run does.
         self.assertEqual(len(presto.open(out)), 24)
         later = self.new("later")
-        presto.write(self.photos, later, pipeline=pipeline, split="decoded", sync=False)
+        presto.write(self.photos, later, pipeline=pipeline, up_to="decoded", sync=False)
         with self.assertRaises(presto.UnsupportedError):
             presto.open(later)[0]
-        result = presto.sweep(self.photos, pipeline, splits=["doubled"], codecs=["none"], threads=[1], samples=4, runs=1,
+        result = presto.sweep(self.photos, pipeline, stored=["doubled"], codecs=["none"], threads=[1], samples=4, runs=1,
                               run_s=0.01, decide_s=0.0, mode="measure", work_dir=self.folder)
-        self.assertEqual(result.best.split, "doubled")
+        self.assertEqual(result.best.stored, "doubled")
         self.assertEqual(presto.write(self.photos, self.new(), strategy=result.best, limit=3, sync=False).samples, 3)
         self.assertEqual(step(np.full((1, 1, 3), 200, np.uint8)).max(), 255)
 
@@ -374,7 +374,7 @@ class Sweeping(PythonCase):
         self.assertGreater(len(set(first)), 1)
         fewer = cv.append(presto.step(module.some, output="uint8[?,?,3]", yields="some", drops=True))
         kept = sum(plain[i]["image"][0, 0, 0] % 2 == 0 for i in range(24))
-        self.assertEqual(presto.write(self.photos, self.new(), pipeline=fewer, split="some", sync=False).samples, kept)
+        self.assertEqual(presto.write(self.photos, self.new(), pipeline=fewer, up_to="some", sync=False).samples, kept)
         before = presto.step(module.text).definition["run"][1]
         self.assertEqual(presto.step(module.text).definition["run"][1], before)
         path.write_text(path.read_text() + "\n# changed\n")

@@ -165,7 +165,7 @@ RUNS = [
     Run("sweep strategies", "presto-sweep -q -p small.yaml --codecs none,lz4 --threads 1 --samples 6 --runs 1 --decide-time 0 --run-time 0 "
         "-o sweep photos >listed && cut -d, -f1-4 sweep/results.csv | sort"),
     Run("sweep records", "presto-sweep -q -p small.yaml --from concatenated --feature image/encoded --set source.label=image/class/label "
-        "--splits resized --codecs none --threads 1 --samples 6 --runs 1 --decide-time 0 --run-time 0 -o records-sweep foreign >listed && "
+        "--stored resized --codecs none --threads 1 --samples 6 --runs 1 --decide-time 0 --run-time 0 -o records-sweep foreign >listed && "
         "grep -A4 '^set' records-sweep/strategy.yaml"),
     *(Run(f"help {program}", f"presto-{program} --help") for program in ("load", "write", "inspect", "sweep", "make-photos")),
     Run("help steps", "presto-load --help-steps"),

@@ -121,3 +121,9 @@ void cli_check_codec(const char *option, const char *text, bool for_tensorflow) 
     if (for_tensorflow && presto_codec_check_tensorflow(&spec, &err) < 0)
         cli_usage("%s: %s (--tensorflow-readable)", option, err.message);
 }
+
+void cli_note_old_names(const presto_strategy_file *strategy, const char *file, bool quiet) {
+    if (strategy->has_old_names && !quiet)
+        cli_message("note: %s says 'split', which is now called 'stored'; the old name will go",
+                    file);
+}

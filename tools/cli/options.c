@@ -23,7 +23,7 @@
 enum { MAX_OPTIONS = 128, HELP_COLUMNS = 80, HELP_INDENT = 28, HELP_BYTES = 1024 };
 
 /* getopt's number of row 0; those below are letters. */
-enum { FIRST_ROW = 256 };
+enum { FIRST_ROW = 256, FIRST_OLD_NAME = FIRST_ROW + MAX_OPTIONS };
 
 const char CLI_FIELD[] = "";
 
@@ -308,6 +308,12 @@ void cli_start(const cli_program *self) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
+/* Once, however often the option is given. */
+static void tell_old_name(const cli_option *row) {
+    if (!is_given[row - program->options])
+        cli_message("note: --%s is now called --%s; the old name will go", row->was, row->name);
+}
+
 static void make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters) {
     size_t count = 0;
     *letters++ = ':'; /* reports missing arguments separately; getopt prints nothing itself */
@@ -324,6 +330,13 @@ static void make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters) 
                 *letters++ = ':';
         }
     }
+    for (const cli_option *row = program->options; row->name != NULL; row++)
+        if (is_option(row) && row->was != NULL) {
+            assert(count < MAX_OPTIONS - 1);
+            longs[count++] =
+                (struct option){row->was, row->argument != NULL ? required_argument : no_argument,
+                                NULL, FIRST_OLD_NAME + (int)(row - program->options)};
+        }
     *letters = '\0';
     memset(&longs[count], 0, sizeof longs[count]);
 }
@@ -347,6 +360,8 @@ static _Noreturn void refuse_name(const char *word, size_t length) {
 /* getopt's '?': unknown, ambiguous, or an argument where none belongs. */
 static _Noreturn void refuse_option(char **argv) {
     const char *word = argv[optind - 1];
+    if (optopt >= FIRST_OLD_NAME)
+        optopt -= MAX_OPTIONS;
     if (optopt >= FIRST_ROW)
         cli_usage("option '--%s' takes no argument", program->options[optopt - FIRST_ROW].name);
     if (optopt != 0)
@@ -373,8 +388,13 @@ void cli_parse(int argc, char **argv, void *job) {
             cli_usage("option '%s' needs an argument", argv[optind - 1]);
         if (found == '?')
             refuse_option(argv);
+        bool is_old = found >= FIRST_OLD_NAME;
+        if (is_old)
+            found -= MAX_OPTIONS;
         const cli_option *row =
             found < FIRST_ROW ? find_letter(found) : &program->options[found - FIRST_ROW];
+        if (is_old)
+            tell_old_name(row);
         is_given[row - program->options] = true;
         read_argument(row, optarg, job);
     }

@@ -75,6 +75,7 @@ typedef struct cli_option {
     const cli_value *values;
     cli_read *read;
     size_t given;      /* 1 + offset of a bool that becomes true if the option is given; 0: none */
+    const char *was;   /* an older name, which is accepted with a note; NULL: none */
     unsigned commands; /* bits of the program's commands that it goes with; 0: all */
 } cli_option;
 
@@ -143,6 +144,8 @@ extern const char CLI_FIELD[];
     CLI_SPECIAL(job, field, reader), .beside = offsetof(job, other)
 #define CLI_SPECIAL_OF_ALL(reader) .kind = CLI_KIND_SPECIAL, .read = (reader)
 
+/* May follow the kind: the option was called so in the version before. */
+#define CLI_WAS(name) .was = (name)
 /* May follow the kind: `field` becomes true if the option is given. */
 #define CLI_GIVEN(job, field)                                                                      \
     .given = 1 + offsetof(job, field) + 0 * CLI_IS(CLI_FIELD_OF(job, field), CLI_TYPE_BOOL)

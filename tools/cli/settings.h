@@ -31,6 +31,9 @@ void cli_add_plugin(cli_settings *settings, const char *file);
  * win. */
 void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy);
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings);
+/** Unless `quiet`, a note if strategy.yaml has names of an earlier version. */
+void cli_note_old_names(const presto_strategy_file *strategy, const char *file, bool quiet);
+
 /** Say --from and --feature as changes, as strategy.yaml and the commands of a sweep have them. The
  * texts are kept here: one of each in a program. */
 void cli_settings_spell_out(cli_settings *settings);

@@ -107,7 +107,7 @@ static int print_json(const view *v) {
     cli_json_set(object, "codec", cli_json_text(info->codec));
     cli_json_set(object, "codec_guessed", json_boolean(info->codec_guessed));
     cli_json_set(object, "record_kind", json_string(info->record_kind));
-    cli_json_set(object, "split", cli_json_text(v->described.split));
+    cli_json_set(object, "split", cli_json_text(v->described.stored));
     cli_json_set(object, "main_feature", cli_json_text(v->described.main_feature));
     cli_json_set(object, "labels", labels_json(&v->described));
     cli_json_set(object, "features", features_json(info));
@@ -128,7 +128,7 @@ static void print_summary(const view *v) {
            presto_format_bytes((double)info->stored_bytes, stored),
            info->raw_bytes_exact ? "" : "~", presto_format_bytes((double)info->raw_bytes, raw));
     if (v->is_ours)
-        cli_put("split: %s\n", v->described.split != NULL ? v->described.split : "unknown");
+        cli_put("split: %s\n", v->described.stored != NULL ? v->described.stored : "unknown");
     cli_put("codec: %s%s\n", info->codec, info->codec_guessed ? " (guessed)" : "");
     if (info->records > 0)
         printf("records: %s, %s to %s, median %s\n", info->record_kind,

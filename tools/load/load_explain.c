@@ -36,7 +36,7 @@ static int print_json(const load *l, const presto_stream *stream) {
     cli_json_set(
         object, "pipeline",
         cli_json_text(stream->pipeline != NULL ? presto_pipeline_name(stream->pipeline) : NULL));
-    cli_json_set(object, "split", cli_json_text(info != NULL ? info->split : NULL));
+    cli_json_set(object, "split", cli_json_text(info != NULL ? info->stored : NULL));
     cli_json_set(object, "codec", cli_json_text(info != NULL ? info->codec : NULL));
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "steps_before_cache", plan_json(stream->cache_plan));
@@ -55,7 +55,7 @@ static void print_text(const load *l, const presto_stream *stream) {
         cli_put("pipeline: %s\n", presto_pipeline_name(stream->pipeline));
     if (stream->dataset != NULL) {
         const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-        cli_put("stored: %s, codec %s, %s\n", info->split != NULL ? info->split : "as found",
+        cli_put("stored: %s, codec %s, %s\n", info->stored != NULL ? info->stored : "as found",
                 info->codec != NULL ? info->codec : "none",
                 presto_format_things(info->shard_count, "shard", count));
     }

@@ -264,7 +264,7 @@ static void check_inputs(load *l, int argc, char **argv) {
     presto_strategy_file strategy = {0};
     if (optind == argc && name == NULL && l->strategy_file != NULL &&
         presto_strategy_load(l->strategy_file, &strategy, NULL) >= 0 &&
-        strcmp(strategy.split, PRESTO_UNPROCESSED) == 0) {
+        strcmp(strategy.stored, PRESTO_UNPROCESSED) == 0) {
         name = strategy.pipeline;
         cli_settings_of_strategy(&settings, &strategy);
     }

@@ -10,6 +10,7 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
     if (l->strategy_file == NULL)
         return PRESTO_OK;
     PRESTO_TRY(presto_strategy_load(l->strategy_file, &l->strategy, err));
+    cli_note_old_names(&l->strategy, l->strategy_file, l->quiet);
     if (!l->has_threads)
         l->loader.threads = l->strategy.threads;
     if (!l->has_batch && l->strategy.batch_samples > 0)
@@ -17,8 +18,8 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
     if (!l->has_seed)
         l->loader.order.seed = l->strategy.seed;
     l->has_threads = l->has_batch = true;
-    /* A stored split names its pipeline in dataset.json. */
-    if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0) {
+    /* A dataset names its pipeline in dataset.json. */
+    if (l->input.pipeline == NULL && strcmp(l->strategy.stored, PRESTO_UNPROCESSED) == 0) {
         l->input.pipeline = l->strategy.pipeline;
         cli_settings_of_strategy(&l->settings, &l->strategy);
         l->reading = cli_pipeline_options(&l->settings);

@@ -26,7 +26,7 @@ typedef struct sweep_job {
     presto_sweep_options sweep;
     const char *pipeline_name, *output, *check;
     cli_settings settings;
-    char **splits, **codecs; /* one allocation each */
+    char **stored, **codecs; /* one allocation each */
     unsigned *threads;
     size_t *shards;
     char work_dir[PATH_MAX], journal[PATH_MAX];
@@ -37,12 +37,12 @@ typedef struct sweep_job {
 
 /* Numbers and names in lists: what the list is kept in is freed at the end. */
 
-static void read_splits(const char *option, const char *text, void *place, void *beside) {
+static void read_stored(const char *option, const char *text, void *place, void *beside) {
     sweep_job *s = place;
     (void)beside;
-    free(s->splits);
-    s->sweep.split_count = cli_list(option, text, &s->splits);
-    s->sweep.splits = (const char *const *)s->splits;
+    free(s->stored);
+    s->sweep.stored_count = cli_list(option, text, &s->stored);
+    s->sweep.stored = (const char *const *)s->stored;
 }
 
 static void read_codecs(const char *option, const char *text, void *place, void *beside) {
@@ -124,8 +124,8 @@ static const cli_option options[] = {
                     "it run",
                     NULL),
     CLI_FEATURE_OPTION(sweep_job, settings.feature),
-    {0, "splits", "A,B,...", "representations to store", "all that can be, and unprocessed",
-     CLI_SPECIAL_OF_ALL(read_splits)},
+    {0, "stored", "A,B,...", "representations to store", "all that can be, and unprocessed",
+     CLI_SPECIAL_OF_ALL(read_stored), CLI_WAS("splits")},
     {0, "no-seekable", NULL,
      "only representations of the pipeline [default: where photos are cropped, also JPEGs with an "
      "index, of which a crop decodes its part only: seekable]",
@@ -157,7 +157,8 @@ static const cli_option options[] = {
     {'b', "batch", "N", "samples per batch", CLI_FIELD,
      CLI_NUMBER(sweep_job, sweep.batch_samples, 1, UINT32_MAX)},
     {0, "predict", NULL,
-     "run each split without a codec, try the codecs on its records, and predict the other "
+     "run each representation without a codec, try the codecs on its records, and predict the "
+     "other "
      "strategies; run the best of them, and some others to confirm [default]",
      NULL, CLI_FLAG_OF(sweep_job, sweep.mode, PRESTO_SWEEP_PREDICT)},
     {0, "measure", NULL, "run every strategy instead", NULL,
@@ -285,7 +286,7 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
              total == 0     ? "looking at steps and storage: "
              : done < total ? ""
                             : "runs in turn, to decide: ",
-             strategy->split, strategy->codec != NULL ? " " : "",
+             strategy->stored, strategy->codec != NULL ? " " : "",
              strategy->codec != NULL ? strategy->codec : "", strategy->threads > 0 ? ", " : "",
              threads);
     const cli_progress_state state = {
@@ -390,19 +391,19 @@ static int check(const sweep_job *s, const char *const *paths, size_t path_count
 }
 
 /* Those of the pipeline, and the one that the sweep may add. */
-static void check_splits(const sweep_job *s, const presto_pipeline *pipeline) {
+static void check_stored(const sweep_job *s, const presto_pipeline *pipeline) {
     presto_pipeline *seekable = NULL;
     presto_error err;
     if (!s->sweep.no_seekable && presto_pipeline_seekable(pipeline, &seekable, &err) < 0)
         exit(cli_error(&err));
-    for (size_t i = 0; i < s->sweep.split_count; i++)
-        cli_check_representation(seekable != NULL ? seekable : pipeline, "--splits", s->splits[i],
+    for (size_t i = 0; i < s->sweep.stored_count; i++)
+        cli_check_representation(seekable != NULL ? seekable : pipeline, "--stored", s->stored[i],
                                  true);
     presto_pipeline_free(seekable);
 }
 
 static void done(sweep_job *s) {
-    free(s->splits);
+    free(s->stored);
     free(s->codecs);
     free(s->threads);
     free(s->shards);
@@ -420,7 +421,7 @@ int main(int argc, char **argv) {
     }
     presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name, &s.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
-    check_splits(&s, pipeline);
+    check_stored(&s, pipeline);
     int code = run(&s, pipeline, (const char *const *)argv + optind, (size_t)(argc - optind));
     presto_pipeline_free(pipeline);
     done(&s);

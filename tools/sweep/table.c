@@ -71,7 +71,7 @@ static widths find_widths(const presto_sweep *sweep) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
         w.has_predictions = w.has_predictions || isfinite(result->prediction.cold_samples_per_s);
         const presto_strategy *strategy = &presto_sweep_result(sweep, i)->strategy;
-        size_t split = strlen(strategy->split);
+        size_t split = strlen(strategy->stored);
         size_t codec = strlen(codec_of(strategy));
         w.split = split > w.split ? split : w.split;
         w.codec = codec > w.codec ? codec : w.codec;
@@ -125,7 +125,7 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
     char storage[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], cold[PRESTO_TEXT_BYTES];
     char cached[PRESTO_TEXT_BYTES];
     fputs(best ? "* " : result->is_equal ? "= " : "  ", stdout);
-    print_name(result->strategy.split, w->split);
+    print_name(result->strategy.stored, w->split);
     print_name(codec_of(&result->strategy), w->codec);
     bool stored = result->strategy.codec != NULL;
     if (w->has_files)

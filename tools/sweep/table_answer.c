@@ -22,7 +22,7 @@ char *table_strategy(const presto_strategy *strategy, bool has_files, char text[
     char files[PRESTO_TEXT_BYTES] = "", threads[PRESTO_TEXT_BYTES];
     if (has_files && strategy->codec != NULL)
         presto_format_things(strategy->shards, "file", files);
-    snprintf(text, TABLE_NAME_BYTES, "%.140s, %.60s, %.16s%s%.16s", strategy->split,
+    snprintf(text, TABLE_NAME_BYTES, "%.140s, %.60s, %.16s%s%.16s", strategy->stored,
              strategy->codec != NULL ? strategy->codec : "-", files, files[0] != '\0' ? ", " : "",
              presto_format_things(strategy->threads, "thread", threads));
     return text;
@@ -157,7 +157,7 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
     if (best->codec == NULL)
         fputs("read the source as it is", stdout);
     else
-        cli_put("store %s, codec %s, %s", best->split, best->codec,
+        cli_put("store %s, codec %s, %s", best->stored, best->codec,
                 presto_format_things(best->shards, "shard", text));
     printf(", %s\n", presto_format_things(best->threads, "thread", text));
     fputs("  ", stdout);

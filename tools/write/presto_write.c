@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-write: the offline part of a strategy. Source files go through the steps up to the split
+ * presto-write: the offline part of a strategy. Source files go through the steps up to one representation
  * into shards. presto_convert() does the work; here are the options and the messages.
  */
 #include <stdio.h>
@@ -40,7 +40,7 @@ static const cli_option options[] = {
     {'u', "up-to", "REPRESENTATION", "store this one",
      "the last before a random step, and before one that only widens numbers, such as "
      "center-pixels, or looks them up, such as embed",
-     CLI_TEXT(write_job, convert.split)},
+     CLI_TEXT(write_job, convert.up_to)},
     {'c', "codec", "CODEC[:LEVEL]",
      "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip", "none",
      CLI_CODEC(write_job, convert.codec)},
@@ -104,7 +104,8 @@ static void apply_strategy(write_job *w) {
     presto_convert_options *o = &w->convert;
     if (presto_strategy_load(w->strategy_file, &w->strategy, &err) < 0)
         exit(cli_error(&err));
-    if (strcmp(w->strategy.split, PRESTO_UNPROCESSED) == 0 && o->split == NULL) {
+    cli_note_old_names(&w->strategy, w->strategy_file, w->quiet);
+    if (strcmp(w->strategy.stored, PRESTO_UNPROCESSED) == 0 && o->up_to == NULL) {
         cli_message("%s: its strategy is to read the source as it is: nothing to write; "
                     "presto-load --strategy reads it",
                     w->strategy_file);
@@ -114,8 +115,8 @@ static void apply_strategy(write_job *w) {
         w->pipeline_name = w->strategy.pipeline;
         cli_settings_of_strategy(&w->settings, &w->strategy);
     }
-    if (o->split == NULL)
-        o->split = w->strategy.split;
+    if (o->up_to == NULL)
+        o->up_to = w->strategy.stored;
     if (o->codec == NULL)
         o->codec = w->strategy.codec;
     if (!w->has_shards && o->shard_bytes == 0 && w->strategy.shards > 0) {
@@ -194,7 +195,7 @@ static void print_result(const write_job *w, const presto_convert_result *result
     char samples[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     char rate[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES];
     cli_message("%s: %s (%s), %s, %s in %s: %s samples/s", w->output,
-                presto_format_things(result->samples, "sample", samples), w->convert.split,
+                presto_format_things(result->samples, "sample", samples), w->convert.up_to,
                 presto_format_things(result->shards, "shard", shards),
                 presto_format_bytes((double)result->stored_bytes, stored),
                 presto_format_seconds((double)result->wall_ns / 1e9, time),
@@ -228,7 +229,7 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     json_t *object = cli_json_new();
     cli_json_set(object, "dataset", cli_json_text(w->output));
     cli_json_set(object, "pipeline", json_string(presto_pipeline_name(pipeline)));
-    cli_json_set(object, "split", json_string(w->convert.split));
+    cli_json_set(object, "split", json_string(w->convert.up_to));
     cli_json_set(object, "codec", json_string(w->convert.codec));
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "auto_threads", json_boolean(w->convert.auto_threads));
@@ -266,7 +267,7 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
     cli_hold_end();
     if (status >= 0)
-        w->convert.split = result.split;
+        w->convert.up_to = result.stored;
     cli_progress_end(&watching.progress);
     error_report_flush(&w->errors);
     if (status >= 0 && !w->quiet)
@@ -290,16 +291,16 @@ int main(int argc, char **argv) {
     presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
     /* Without a choice, a dataset that is further already keeps its representation. */
-    const char *split = w.convert.split;
-    if (split == NULL)
-        split = presto_pipeline_representation_name(
+    const char *up_to = w.convert.up_to;
+    if (up_to == NULL)
+        up_to = presto_pipeline_representation_name(
             pipeline, presto_pipeline_representation_default(pipeline));
-    cli_check_representation(pipeline, "--up-to", split, true);
-    if (strcmp(split, PRESTO_UNPROCESSED) == 0)
+    cli_check_representation(pipeline, "--up-to", up_to, true);
+    if (strcmp(up_to, PRESTO_UNPROCESSED) == 0)
         cli_usage("--up-to: '%s' is the source as it is: nothing to write; presto-load -p reads it",
-                  split);
+                  up_to);
     if (w.explain)
-        w.convert.split = split;
+        w.convert.up_to = up_to;
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);
     int code = error_report_open(&w.errors, w.error_file);

@@ -17,7 +17,7 @@ static json_t *steps_json(const presto_pipeline *pipeline, size_t first, size_t 
 static int explain_json(const write_job *w, const presto_stream *stream) {
     const presto_convert_options *o = &w->convert;
     const presto_pipeline *pipeline = stream->pipeline;
-    size_t split = presto_pipeline_representation_find(pipeline, o->split);
+    size_t split = presto_pipeline_representation_find(pipeline, o->up_to);
     size_t done = presto_pipeline_representation_steps(pipeline, split);
     const cli_count counts[] = {
         {"samples", presto_source_count(stream->source)},
@@ -28,7 +28,7 @@ static int explain_json(const write_job *w, const presto_stream *stream) {
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "pipeline", cli_json_text(presto_pipeline_name(pipeline)));
-    cli_json_set(object, "split", cli_json_text(o->split));
+    cli_json_set(object, "split", cli_json_text(o->up_to));
     cli_json_set(object, "codec", cli_json_text(o->codec));
     cli_json_set(object, "file_compression",
                  json_string(presto_file_compression_name(o->file_compression)));
@@ -49,7 +49,7 @@ int write_explain(const write_job *w, const presto_pipeline *pipeline, const cha
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
     input.read = pipeline;
-    input.to = w->convert.split;
+    input.to = w->convert.up_to;
     input.partition = w->convert.partition;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);
@@ -68,14 +68,14 @@ int write_explain(const write_job *w, const presto_pipeline *pipeline, const cha
                  presto_format_bytes((double)w->convert.shard_bytes, bytes));
     else
         presto_format_things(w->convert.shards, "shard", shards);
-    cli_put("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
+    cli_put("store: %s, codec %s, %s, file compression %s\n", w->convert.up_to, w->convert.codec,
             shards, presto_file_compression_name(w->convert.file_compression));
     if (stream.plan != NULL && presto_plan_step_count(stream.plan) > 0)
         printf("steps now, on %s%s:\n%s", w->convert.auto_threads ? "up to " : "",
                presto_format_things(w->convert.threads, "thread", count),
                presto_plan_explain(stream.plan));
     size_t done = presto_pipeline_representation_steps(
-        stream.pipeline, presto_pipeline_representation_find(stream.pipeline, w->convert.split));
+        stream.pipeline, presto_pipeline_representation_find(stream.pipeline, w->convert.up_to));
     size_t steps = presto_pipeline_step_count(stream.pipeline);
     printf("steps left to presto-load:%s", done == steps ? " none" : "");
     for (size_t i = done; i < steps; i++)

@@ -37,7 +37,7 @@ static inline presto_convert_options defaults(const char *split, const char *cod
                                               unsigned threads) {
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = split;
+    options.up_to = split;
     options.codec = codec;
     options.shards = shards;
     options.threads = threads;

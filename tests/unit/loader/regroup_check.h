@@ -186,7 +186,7 @@ static inline presto_status convert(const setting *s, const char *to, const way 
     options.resume = how->resume;
     options.partition.ratio = how->part == NULL ? NULL : "50/50";
     options.partition.part = how->part;
-    options.split = how->split;
+    options.up_to = how->split;
     if (how->skips) {
         options.errors.policy = PRESTO_ON_ERROR_SKIP;
         options.errors.skip_limit = how->skip_limit;

@@ -111,7 +111,7 @@ START_TEST(a_dataset_can_be_processed_further) {
     ck_assert_ok(convert("photos", "direct5", &options, &result, &err), &err);
     ck_assert_ok(convert("second", "second5", &options, &result, &err), &err);
     ck_assert(same_datasets("direct5", "second5"));
-    options.split = "decoded";
+    options.up_to = "decoded";
     ck_assert_status(convert("second", "back", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_int_ne(access(at("back"), F_OK), 0);
     options = defaults("resized", "none", 1, PRESTO_MAX_THREADS + 1);
@@ -228,7 +228,7 @@ START_TEST(features_are_described_as_they_are_over_all_samples) {
     ck_assert_str_eq(info.features[2].name, "label");
     ck_assert_str_eq(presto_spec_format(&info.features[2].spec, text, sizeof text), "int64");
     ck_assert_str_eq(info.main_feature, "image");
-    ck_assert_str_eq(info.split, "decoded");
+    ck_assert_str_eq(info.stored, "decoded");
     presto_dataset_info_done(&info);
     tear_down();
 }

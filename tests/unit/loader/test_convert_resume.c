@@ -51,10 +51,10 @@ START_TEST(an_interrupted_conversion_resumes_to_the_same_bytes) {
     options.resume = false;
     ck_assert_status(convert("photos", "out", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
     options.resume = true;
-    options.split = "decoded";
+    options.up_to = "decoded";
     ck_assert_status(convert("photos", "out", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "split"));
-    options.split = "resized";
+    options.up_to = "resized";
 
     presto_check_write_file(last, presto_span_of(content, bytes));
     struct stat before, after;

@@ -42,7 +42,7 @@ static presto_status convert(int round, presto_progress_fn on_progress) {
         paths[i] = photos;
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = "concatenated";
+    options.up_to = "concatenated";
     options.shards = SHARDS;
     options.threads = 2 + (unsigned)round % 3;
     options.sync = false;

@@ -81,7 +81,7 @@ static presto_status convert(const char *to, bool resume) {
     presto_convert_options options;
     presto_convert_result result;
     presto_convert_options_defaults(&options);
-    options.split = recodes ? NULL : packs ? "packed" : "decoded";
+    options.up_to = recodes ? NULL : packs ? "packed" : "decoded";
     options.codec = "zlib:1";
     options.shards = shard_bytes > 0 ? 0 : 2;
     options.shard_bytes = shard_bytes;

@@ -132,10 +132,10 @@ START_TEST(names_of_labels_come_along) {
     ck_assert_ok(convert("named", "first", &options, &result, &err), &err);
     check_labels("first", folders, 4);
     /* Also from a dataset, and to another one by recoding. */
-    options.split = "resized";
+    options.up_to = "resized";
     ck_assert_ok(convert("first", "second", &options, &result, &err), &err);
     check_labels("second", folders, 4);
-    options.split = NULL;
+    options.up_to = NULL;
     options.codec = "zstd:1";
     const char *paths[] = {at("second")};
     options.dir = at("third");

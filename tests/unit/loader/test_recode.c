@@ -63,7 +63,7 @@ static char *make_dataset(char *base) {
     info.features[1] =
         (presto_feature_spec){strdup("label"), PRESTO_ENCODE_INT64, {PRESTO_INT64, 0, {0}}};
     info.main_feature = strdup("image");
-    info.split = strdup("resized");
+    info.stored = strdup("resized");
     static const char *const names[LABELS] = {"zero", "one", "two", "three", "four", "five", "six"};
     info.label_names = calloc(LABELS, sizeof *info.label_names);
     for (size_t i = 0; i < LABELS; i++)
@@ -151,7 +151,7 @@ START_TEST(every_codec_and_shard_count_keeps_the_samples) {
         ck_assert_str_eq(info->codec, cases[i].stored);
         ck_assert_int_eq(info->file_compression, cases[i].compression);
         ck_assert_uint_eq(info->shard_count, cases[i].shards != 0 ? cases[i].shards : 1);
-        ck_assert_str_eq(info->split, "resized");
+        ck_assert_str_eq(info->stored, "resized");
         ck_assert_str_eq(info->label_names[0], "zero");
         ck_assert_uint_eq(info->feature_count, 2);
         check_records(dataset);

@@ -70,7 +70,7 @@ static void tear_down(void) {
 static presto_convert_options by_size(uint64_t shard_bytes) {
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = "concatenated";
+    options.up_to = "concatenated";
     options.shard_bytes = shard_bytes;
     options.sync = false;
     return options;
@@ -243,7 +243,7 @@ END_TEST
 START_TEST(without_samples_there_is_one_empty_shard) {
     set_up();
     presto_convert_options options = by_size(1000);
-    options.split = "decoded"; /* no file is a photo */
+    options.up_to = "decoded"; /* no file is a photo */
     options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("out", &options), &err);
     ck_assert_uint_eq(result.samples, 0);
@@ -288,7 +288,7 @@ START_TEST(a_resumed_conversion_leaves_out_the_same_samples) {
     for (int i = 1; i < FILES; i += 3)
         damage(i, true); /* 1, 4, 7, 10 */
     presto_convert_options options = by_size(8000);
-    options.split = "decoded";
+    options.up_to = "decoded";
     options.threads = 2;
     options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("whole", &options), &err);
@@ -325,7 +325,7 @@ START_TEST(a_resumed_part_of_a_source_holds_all_of_it) {
     uint64_t samples = 0;
     for (size_t part = 0; part < 2; part++) {
         presto_convert_options options = by_size(1);
-        options.split = "decoded";
+        options.up_to = "decoded";
         options.partition.ratio = "50/50";
         options.partition.part = parts[part];
         options.resume = true;
@@ -362,7 +362,7 @@ END_TEST
 START_TEST(progress_of_more_samples_than_there_are_is_refused) {
     set_up_photos();
     presto_convert_options options = by_size(1);
-    options.split = "decoded";
+    options.up_to = "decoded";
     options.resume = true;
     damage(4, true);
     ck_assert_int_lt(convert("out", &options), 0);
@@ -389,7 +389,7 @@ END_TEST
 START_TEST(a_resumed_conversion_that_nothing_remains_for_ends) {
     set_up_photos();
     presto_convert_options options = by_size(1);
-    options.split = "decoded";
+    options.up_to = "decoded";
     options.resume = true;
     damage(4, true);
     ck_assert_int_lt(convert("out", &options), 0);
@@ -412,7 +412,7 @@ END_TEST
 START_TEST(a_shard_that_is_gone_and_all_after_it_are_made_anew) {
     set_up_photos();
     presto_convert_options options = by_size(8000);
-    options.split = "decoded";
+    options.up_to = "decoded";
     ck_assert_ok(convert("whole", &options), &err);
     options.resume = true;
     damage(11, true);
@@ -431,7 +431,7 @@ END_TEST
 START_TEST(another_size_or_number_is_told_from_what_stands) {
     set_up_photos();
     presto_convert_options options = by_size(8000), other;
-    options.split = "decoded";
+    options.up_to = "decoded";
     options.resume = true;
     damage(11, true);
     ck_assert_int_lt(convert("out", &options), 0);

@@ -54,7 +54,7 @@ static inline presto_convert_options defaults(presto_file_compression compressio
                                               unsigned threads) {
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.split = "decoded";
+    options.up_to = "decoded";
     options.file_compression = compression;
     options.shards = shards;
     options.threads = threads;

@@ -47,7 +47,7 @@ static inline void made_trial(presto__trial *trial, const char *split, const cha
                               double preparation_s, double stored_bytes, double samples_per_s) {
     presto_strategy_result *result = &trial->result;
     result->strategy = (presto_strategy){
-        .split = split, .codec = codec, .threads = 2, .shards = codec != NULL ? 2 : 0};
+        .stored = split, .codec = codec, .threads = 2, .shards = codec != NULL ? 2 : 0};
     result->samples = 100;
     result->stored_bytes = (uint64_t)stored_bytes / 10;
     result->total_preparation_s = preparation_s;

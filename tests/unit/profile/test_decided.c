@@ -135,7 +135,7 @@ static void set_up(made *m) {
         ck_assert(trial->cold != NULL && trial->cached != NULL);
         trial->preparation_count = 1;
         trial->result.strategy = (presto_strategy){
-            .split = i < 2 ? "resized" : "decoded", .codec = "none", .threads = i == 1 ? 2 : 1};
+            .stored = i < 2 ? "resized" : "decoded", .codec = "none", .threads = i == 1 ? 2 : 1};
     }
 }
 

@@ -47,7 +47,7 @@ static void set_up(place *at) {
     at->paths[0] = at->source;
     ck_assert_ok(presto__runner_init(&at->runner, at->paths, 1, &at->options, &err), &err);
     at->trial.result.strategy =
-        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 2, .shards = 2};
+        (presto_strategy){.stored = "concatenated", .codec = "none", .threads = 2, .shards = 2};
     at->trial.preparations = calloc(1, sizeof *at->trial.preparations);
     ck_assert_ptr_nonnull(at->trial.preparations);
     ck_assert_ok(presto__trial_prepare(&at->runner, &at->trial, &err), &err);

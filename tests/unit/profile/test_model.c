@@ -68,7 +68,7 @@ static void make(made *m) {
 
 static presto__rates rates_of(const made *m, const char *split, const char *codec, unsigned threads,
                               const presto__conditions *conditions) {
-    const presto_strategy strategy = {.split = split, .codec = codec, .threads = threads};
+    const presto_strategy strategy = {.stored = split, .codec = codec, .threads = threads};
     presto__rates rates;
     ck_assert(presto__model_rates(&m->model, &strategy, conditions, &rates));
     return rates;
@@ -209,7 +209,7 @@ START_TEST(each_file_more_than_the_anchor_has_costs_an_epoch_the_same) {
     make(&m);
     m.splits[1].files = (presto__model_files){
         .tried = 16, .cold_s = {2e-3, 1e-3}, .cached_s = {0.5e-3, 0.25e-3}, .prepare_s = 10e-3};
-    presto_strategy strategy = {.split = "packed", .codec = "none", .threads = 1, .shards = 1};
+    presto_strategy strategy = {.stored = "packed", .codec = "none", .threads = 1, .shards = 1};
     presto__rates rates;
     presto__offline done;
     ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
@@ -290,12 +290,12 @@ START_TEST(offline_time_and_storage_grow_with_the_samples) {
     made m;
     make(&m);
     presto__offline done;
-    presto_strategy strategy = {.split = "packed", .codec = "half", .threads = 2};
+    presto_strategy strategy = {.stored = "packed", .codec = "half", .threads = 2};
     ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
     assert_near(done.stored_bytes, 500e3);
     /* (20 + 3) ms by two threads, and half of 1 ms of writing, after 0.5 s of listing */
     assert_near(done.preparation_s, 0.5 + 1000 * (11.5e-3 + 0.5e-3));
-    strategy = (presto_strategy){.split = PRESTO_UNPROCESSED, .threads = 2};
+    strategy = (presto_strategy){.stored = PRESTO_UNPROCESSED, .threads = 2};
     ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
     ck_assert(done.preparation_s == 0);
 }
@@ -305,14 +305,15 @@ START_TEST(what_was_not_tried_is_not_known) {
     made m;
     make(&m);
     presto__rates rates;
-    const presto_strategy unknown[] = {{.split = "packed", .codec = "other", .threads = 1},
-                                       {.split = "packed", .codec = NULL, .threads = 1},
-                                       {.split = PRESTO_UNPROCESSED, .codec = "none", .threads = 1},
-                                       {.split = "nose", .codec = "none", .threads = 1}};
+    const presto_strategy unknown[] = {
+        {.stored = "packed", .codec = "other", .threads = 1},
+        {.stored = "packed", .codec = NULL, .threads = 1},
+        {.stored = PRESTO_UNPROCESSED, .codec = "none", .threads = 1},
+        {.stored = "nose", .codec = "none", .threads = 1}};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         ck_assert(!presto__model_rates(&m.model, &unknown[i], NULL, &rates));
     m.packed_codecs[1].is_known = false;
-    const presto_strategy failed = {.split = "packed", .codec = "half", .threads = 1};
+    const presto_strategy failed = {.stored = "packed", .codec = "half", .threads = 1};
     ck_assert(!presto__model_rates(&m.model, &failed, NULL, &rates));
 }
 END_TEST

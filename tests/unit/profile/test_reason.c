@@ -50,9 +50,9 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
 
     /* In the middle of three that are stored; two ways of the first one. */
     sweep->trials[0].result.strategy =
-        (presto_strategy){.split = "decoded", .codec = "none", .threads = 2, .shards = 2};
-    decoded->strategy.split = "resized";
-    sweep->trials[2].result.strategy.split = "centered";
+        (presto_strategy){.stored = "decoded", .codec = "none", .threads = 2, .shards = 2};
+    decoded->strategy.stored = "resized";
+    sweep->trials[2].result.strategy.stored = "centered";
     sweep->trials[2].result.is_predicted = true;
     assert_says(reason_for(sweep),
                 ". One step further (centered with zstd:1 on 2 threads) gives "
@@ -64,7 +64,7 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
     assert_says(reason_for(sweep), ". One step less (decoded uncompressed on 2 threads) gives ");
 
     /* The best of a representation stands for it. */
-    decoded->strategy.split = "decoded";
+    decoded->strategy.stored = "decoded";
     sweep->trials[2].result.failed = false;
     decoded->cold.samples_per_s = (presto_spread){1200, 1200, 1200, 3};
     assert_says(reason_for(sweep), ". One step less (decoded with gzip on 2 threads) gives 1,200 ");
@@ -94,7 +94,7 @@ START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
     /* The same storage, and fewer threads or less preparation. */
     presto_strategy_result *raw = &sweep->trials[0].result;
     raw->strategy =
-        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 1, .shards = 2};
+        (presto_strategy){.stored = "concatenated", .codec = "none", .threads = 1, .shards = 2};
     raw->total_stored_bytes = 219e6;
     ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
     ck_assert_ptr_nonnull(

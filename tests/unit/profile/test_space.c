@@ -35,7 +35,7 @@ START_TEST(by_default_every_split_goes_with_every_codec_and_two_thread_counts) {
     ck_assert_uint_eq(space.strategy_count, space.thread_count * (1 + 4 * space.codec_count));
     for (size_t i = 0; i < space.strategy_count; i++) {
         const presto_strategy *strategy = &space.strategies[i];
-        bool stores = strcmp(strategy->split, PRESTO_UNPROCESSED) != 0;
+        bool stores = strcmp(strategy->stored, PRESTO_UNPROCESSED) != 0;
         ck_assert(stores == (strategy->codec != NULL));
         ck_assert_uint_eq(strategy->shards, stores ? strategy->threads : 0);
     }
@@ -51,17 +51,17 @@ START_TEST(lists_are_put_in_order_and_doubles_are_dropped) {
     const unsigned threads[] = {0, 3, 0};
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
-    options.splits = splits;
+    options.stored = splits;
     options.codecs = codecs;
     options.threads = threads;
-    options.split_count = options.codec_count = options.thread_count = 3;
+    options.stored_count = options.codec_count = options.thread_count = 3;
     presto__space space = {0};
     presto_error err;
     ck_assert_ok(presto__space_init(pipeline, &options, &space, &err), &err);
     ck_assert_uint_eq(space.strategy_count, 2 + 2 * 2);
-    ck_assert_str_eq(space.strategies[0].split, "unprocessed");
+    ck_assert_str_eq(space.strategies[0].stored, "unprocessed");
     ck_assert_uint_eq(space.strategies[1].threads, 3);
-    ck_assert_str_eq(space.strategies[2].split, "resized");
+    ck_assert_str_eq(space.strategies[2].stored, "resized");
     ck_assert_str_eq(space.strategies[2].codec, "zlib");
     ck_assert_uint_eq(space.strategies[2].shards, 1);
     ck_assert_uint_eq(space.strategies[3].shards, 3);
@@ -141,8 +141,8 @@ START_TEST(unknown_names_are_refused_with_a_list_of_what_there_is) {
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
     const char *const split[] = {"resised"};
-    options.splits = split;
-    options.split_count = 1;
+    options.stored = split;
+    options.stored_count = 1;
     check_refused(&options, PRESTO_ERR_NOT_FOUND,
                   "pipeline cv has no representation 'resised'; there is "
                   "unprocessed, concatenated, decoded, resized, pixel-centered");
@@ -181,8 +181,8 @@ START_TEST(what_comes_after_a_random_step_cannot_be_stored) {
     ck_assert_uint_eq(space.split_count, 3);
     presto__space_done(&space);
     const char *const split[] = {"cropped"};
-    options.splits = split;
-    options.split_count = 1;
+    options.stored = split;
+    options.stored_count = 1;
     ck_assert_status(presto__space_init(pipeline, &options, &space, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     ck_assert_ptr_nonnull(strstr(err.message, "comes after a random step"));
@@ -192,16 +192,16 @@ END_TEST
 
 START_TEST(strategies_read_as_words) {
     char text[PRESTO__STRATEGY_TEXT_BYTES];
-    const presto_strategy a = {.split = "resized", .codec = "zstd:1", .threads = 2, .shards = 2};
+    const presto_strategy a = {.stored = "resized", .codec = "zstd:1", .threads = 2, .shards = 2};
     ck_assert_str_eq(presto__strategy_format(&a, text, sizeof text),
                      "resized with zstd:1 on 2 threads");
-    const presto_strategy b = {.split = "decoded", .codec = "none", .threads = 1, .shards = 1};
+    const presto_strategy b = {.stored = "decoded", .codec = "none", .threads = 1, .shards = 1};
     ck_assert_str_eq(presto__strategy_format(&b, text, sizeof text),
                      "decoded uncompressed on 1 thread");
-    const presto_strategy many = {.split = "resized", .codec = "gzip", .threads = 2, .shards = 16};
+    const presto_strategy many = {.stored = "resized", .codec = "gzip", .threads = 2, .shards = 16};
     ck_assert_str_eq(presto__strategy_format(&many, text, sizeof text),
                      "resized with gzip in 16 files on 2 threads");
-    const presto_strategy c = {.split = PRESTO_UNPROCESSED};
+    const presto_strategy c = {.stored = PRESTO_UNPROCESSED};
     ck_assert_str_eq(presto__strategy_format(&c, text, sizeof text),
                      "the unprocessed files without threads");
 }

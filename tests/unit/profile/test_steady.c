@@ -116,8 +116,10 @@ static void set_up(place *at, const char *codec) {
     ck_assert_ok(presto__runner_init(&at->runner, at->paths, 1, &at->options, &err), &err);
     at->runner.trials = &at->trial;
     at->runner.trial_count = 1;
-    at->trial.result.strategy = (presto_strategy){
-        .split = codec != NULL ? "concatenated" : PRESTO_UNPROCESSED, .codec = codec, .threads = 2};
+    at->trial.result.strategy =
+        (presto_strategy){.stored = codec != NULL ? "concatenated" : PRESTO_UNPROCESSED,
+                          .codec = codec,
+                          .threads = 2};
     at->trial.result.strategy.shards = codec != NULL ? 2 : 0;
     at->trial.preparations = calloc(1, sizeof *at->trial.preparations);
     at->trial.cold = calloc(1, sizeof *at->trial.cold);

@@ -22,7 +22,7 @@ static void check_bad(const char *yaml, presto_status wanted, const char *part_o
     ck_assert_msg(strstr(err.message, part_of_message) != NULL, "\"%s\" lacks \"%s\"", err.message,
                   part_of_message);
     ck_assert_str_eq(err.file, "strategy.yaml");
-    ck_assert_ptr_null(strategy.split);
+    ck_assert_ptr_null(strategy.stored);
     free(copy);
 }
 
@@ -37,7 +37,7 @@ START_TEST(what_a_sweep_writes_reads_back_the_same) {
     presto_strategy_file strategy = {0};
     ck_assert_ok(presto_strategy_load(path, &strategy, &err), &err);
     ck_assert_str_eq(strategy.pipeline, "cv");
-    ck_assert_str_eq(strategy.split, "resized");
+    ck_assert_str_eq(strategy.stored, "resized");
     ck_assert_str_eq(strategy.codec, "zstd:1");
     ck_assert_uint_eq(strategy.shards, 2);
     ck_assert_uint_eq(strategy.threads, 2);
@@ -89,7 +89,7 @@ START_TEST(an_unprocessed_strategy_has_neither_codec_nor_shards) {
     ck_assert_ok(presto__strategy_yaml(sweep, &text, &err), &err);
     presto_strategy_file strategy = {0};
     ck_assert_ok(presto__strategy_parse(presto_buffer_span(&text), "x", &strategy, &err), &err);
-    ck_assert_str_eq(strategy.split, PRESTO_UNPROCESSED);
+    ck_assert_str_eq(strategy.stored, PRESTO_UNPROCESSED);
     ck_assert_ptr_null(strategy.codec);
     ck_assert_uint_eq(strategy.shards, 0);
     presto_strategy_file_done(&strategy);
@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(what_is_not_said_takes_its_default) {
     presto_strategy_file strategy =
-        load_text("schema: 1\npipeline: cv\nsplit: resized\ncodec: zlib\nthreads: 3\n");
+        load_text("schema: 1\npipeline: cv\nstored: resized\ncodec: zlib\nthreads: 3\n");
     ck_assert_uint_eq(strategy.shards, 3);
     ck_assert_uint_eq(strategy.batch_samples, 1);
     ck_assert_uint_eq(strategy.seed, 0);
@@ -131,7 +131,19 @@ START_TEST(what_is_not_said_takes_its_default) {
 }
 END_TEST
 
-#define HEAD "schema: 1\npipeline: cv\nsplit: resized\n"
+START_TEST(stored_may_have_the_name_of_the_version_before) {
+    presto_strategy_file strategy =
+        load_text("schema: 1\npipeline: cv\nsplit: resized\ncodec: zlib\nthreads: 3\n");
+    ck_assert_str_eq(strategy.stored, "resized");
+    ck_assert(strategy.has_old_names);
+    presto_strategy_file_done(&strategy);
+    strategy = load_text("schema: 1\npipeline: cv\nstored: resized\ncodec: zlib\nthreads: 3\n");
+    ck_assert(!strategy.has_old_names);
+    presto_strategy_file_done(&strategy);
+}
+END_TEST
+
+#define HEAD "schema: 1\npipeline: cv\nstored: resized\n"
 
 START_TEST(slips_are_named_with_their_line) {
     check_bad("", PRESTO_ERR_SYNTAX, "line 1: the file is empty");
@@ -149,8 +161,12 @@ START_TEST(slips_are_named_with_their_line) {
               "line 6: threads stands there twice");
     check_bad(HEAD "codec: none\n", PRESTO_ERR_SYNTAX, "threads is missing");
     check_bad(HEAD "threads: 1\n", PRESTO_ERR_SYNTAX, "codec is missing");
+    check_bad(HEAD "split: resized\ncodec: none\nthreads: 1\n", PRESTO_ERR_SYNTAX,
+              "stored and split are one thing");
+    check_bad("schema: 1\npipeline: cv\ncodec: none\nthreads: 1\n", PRESTO_ERR_SYNTAX,
+              "stored is missing");
     check_bad("schema: 2\n", PRESTO_ERR_SYNTAX, "line 1: schema: '2'");
-    check_bad("schema: 1\npipeline: cv\nsplit: unprocessed\nthreads: 1\ncodec: none\n",
+    check_bad("schema: 1\npipeline: cv\nstored: unprocessed\nthreads: 1\ncodec: none\n",
               PRESTO_ERR_SYNTAX, "nothing is stored");
     check_bad(HEAD "codec: none\nthreads: 1\nexpected: 5\n", PRESTO_ERR_SYNTAX,
               "line 6: expected is a mapping");
@@ -204,6 +220,7 @@ int main(void) {
         an_unprocessed_strategy_has_neither_codec_nor_shards,
         names_that_yaml_would_take_for_something_else_survive,
         what_is_not_said_takes_its_default,
+        stored_may_have_the_name_of_the_version_before,
         slips_are_named_with_their_line,
         every_cut_of_a_strategy_is_an_error_or_whole,
         a_file_that_is_not_there_is_named,

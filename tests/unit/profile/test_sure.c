@@ -130,7 +130,7 @@ static size_t race(presto_sweep *sweep, const truth *of, presto_rng *rng) {
 static void count_races(const truth *of, size_t count, size_t *decided_out, size_t *for_0_out) {
     presto_sweep *sweep = made_sweep(true);
     sweep->trials[0].result.strategy =
-        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 2, .shards = 2};
+        (presto_strategy){.stored = "concatenated", .codec = "none", .threads = 2, .shards = 2};
     presto_rng rng;
     presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
     set_runs(sweep, 2, 10, 1e6); /* takes no part */
@@ -196,7 +196,7 @@ START_TEST(the_reason_says_how_sure_it_is) {
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);
     ck_assert(sure->is_decided && sure->rival_count == 0);
     sweep->trials[0].result.strategy =
-        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 2, .shards = 2};
+        (presto_strategy){.stored = "concatenated", .codec = "none", .threads = 2, .shards = 2};
     set_runs(sweep, 0, 3900, 110e6);
     assert_says(reason_for(sweep), "Undecided: 1 other near it was not measured again.");
     ck_assert(!sure->is_decided && sure->rivals[0].result == 0 && isnan(sure->rivals[0].ratio));

@@ -72,8 +72,8 @@ static presto_sweep_options small_options(const place *at) {
     presto_sweep_options_defaults(&options);
     ck_assert_int_eq(options.mode, PRESTO_SWEEP_PREDICT); /* as in the program */
     options.mode = PRESTO_SWEEP_MEASURE;
-    options.splits = three_splits;
-    options.split_count = 3;
+    options.stored = three_splits;
+    options.stored_count = 3;
     options.codecs = two_codecs;
     options.codec_count = 2;
     options.threads = two_threads;
@@ -90,7 +90,7 @@ static const presto_strategy_result *find(const presto_sweep *sweep, const char 
                                           const char *codec, unsigned threads) {
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        if (strcmp(result->strategy.split, split) == 0 && result->strategy.threads == threads &&
+        if (strcmp(result->strategy.stored, split) == 0 && result->strategy.threads == threads &&
             (codec == NULL || strcmp(result->strategy.codec, codec) == 0))
             return result;
     }
@@ -125,7 +125,7 @@ static void check_epochs(const presto_epoch_result *epochs, uint64_t delivered_b
 START_TEST(a_sweep_measures_every_strategy_and_its_figures_agree) {
     place at = make_place(PHOTOS);
     presto_sweep_options options = small_options(&at);
-    options.split_count = 0;
+    options.stored_count = 0;
     options.thread_count = 2;
     presto_sweep *sweep = run(&at, &options);
     ck_assert_uint_eq(presto_sweep_result_count(sweep), UINT64_C(2) * (1 + 4 * 2));
@@ -135,7 +135,7 @@ START_TEST(a_sweep_measures_every_strategy_and_its_figures_agree) {
     ck_assert_uint_eq(facts->sample_bytes, facts->source_bytes);
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        ck_assert_msg(!result->failed, "%s: %s", result->strategy.split, result->failure.message);
+        ck_assert_msg(!result->failed, "%s: %s", result->strategy.stored, result->failure.message);
         ck_assert_uint_eq(result->samples, PHOTOS);
         check_epochs(&result->cold, UINT64_C(48) * 48 * 3 * 4);
         check_epochs(&result->cached, UINT64_C(48) * 48 * 3 * 4);
@@ -210,7 +210,7 @@ START_TEST(labels_from_a_csv_file_make_it_the_first_samples) {
     const char *paths[] = {at.photos};
     presto_sweep_options options = small_options(&at);
     options.samples = 3;
-    options.split_count = 2;
+    options.stored_count = 2;
     presto_sweep *sweep = NULL;
     options.pipeline = pipeline;
     ck_assert_ok(presto_sweep_run(paths, 1, &options, &sweep, &err), &err);
@@ -252,7 +252,7 @@ static bool watch(void *user, const presto_strategy *strategy, size_t done_count
     seen->finished += result != NULL;
     seen->failed += result != NULL && result->failed;
     if (seen->break_split != NULL) {
-        bool wanted = result == NULL && strcmp(strategy->split, seen->break_split) == 0;
+        bool wanted = result == NULL && strcmp(strategy->stored, seen->break_split) == 0;
         if (wanted != seen->is_broken)
             set_broken(seen, wanted);
     }
@@ -273,7 +273,7 @@ START_TEST(a_strategy_that_fails_is_reported_and_the_others_go_on) {
     ck_assert_uint_eq(seen.last_done, seen.total);
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        ck_assert(result->failed == (strcmp(result->strategy.split, "decoded") == 0));
+        ck_assert(result->failed == (strcmp(result->strategy.stored, "decoded") == 0));
         ck_assert(result->failed == isnan(result->score));
     }
     ck_assert_str_ne(find(sweep, "decoded", "none", 1)->failure.message, "");
@@ -411,8 +411,8 @@ START_TEST(a_run_repeats_its_epochs_until_they_last_or_are_as_many_as_may_be) {
     } cases[] = {{0, 1, 1}, {3600, 3, 2000}};
     for (size_t c = 0; c < 2; c++) {
         presto_sweep_options options = small_options(&at);
-        options.splits = split;
-        options.split_count = 2;
+        options.stored = split;
+        options.stored_count = 2;
         options.codec_count = 1;
         options.run_s = cases[c].run_s;
         options.cold_epochs = 3;
@@ -430,7 +430,7 @@ START_TEST(a_run_repeats_its_epochs_until_they_last_or_are_as_many_as_may_be) {
         presto_sweep_free(sweep);
     }
     presto_sweep_options options = small_options(&at);
-    options.split_count = options.codec_count = 1;
+    options.stored_count = options.codec_count = 1;
     options.run_s = 0.05;
     options.cold_epochs = 1000;
     presto_sweep *sweep = run(&at, &options);

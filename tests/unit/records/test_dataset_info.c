@@ -13,7 +13,7 @@ static presto_error err;
 static presto_dataset_info make_info(void) {
     presto_dataset_info info = {
         .pipeline_json = strdup("{\"name\":\"cv\",\"steps\":[{\"step\":\"read-file\"}]}"),
-        .split = strdup("resized"),
+        .stored = strdup("resized"),
         .main_feature = strdup("image"),
         .codec = strdup("zstd:1"),
         .input = strdup("fedcba9876543210"),
@@ -55,7 +55,7 @@ START_TEST(the_description_comes_back) {
     ck_assert_ok(presto_dataset_info_read(dir, &got, &err), &err);
     ck_assert_str_eq(got.id, info.id);
     ck_assert_str_eq(got.pipeline_json, info.pipeline_json);
-    ck_assert_str_eq(got.split, "resized");
+    ck_assert_str_eq(got.stored, "resized");
     ck_assert_str_eq(got.main_feature, "image");
     ck_assert_str_eq(got.codec, "zstd:1");
     ck_assert_str_eq(got.input, "fedcba9876543210");
