@@ -7,11 +7,15 @@ that makes the corpus. Everything is written into a folder of the test class's o
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+
+# A shell's background job ignores Ctrl-C, and so would all programs that are started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
