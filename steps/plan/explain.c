@@ -85,8 +85,7 @@ static const char fallback[] =
     "counts such samples as unfused]\n";
 
 /* Of a step that is in no stage: presto__plan_group() in windows.c. */
-static const char left_out[] =
-    " [not run: nothing stores what it gives]\n";
+static const char left_out[] = " [not run: nothing stores what it gives]\n";
 
 /* The lines of one stage, each with what fusion does to its step. */
 static presto_status explain_stage(const presto_plan *plan, const presto__plan_stage *group,
