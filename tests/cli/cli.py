@@ -14,8 +14,9 @@ import sys
 import tempfile
 import unittest
 
-# A shell's background job ignores Ctrl-C, and so would all programs that are started here.
+# A shell's background job ignores Ctrl-C, one of nohup the end of its terminal, and so would all programs started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
