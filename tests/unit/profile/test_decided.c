@@ -89,7 +89,7 @@ static void add_round(made *m, const truth *of, presto_rng *rng) {
     for (size_t k = 0; k < STRATEGIES; k++) {
         size_t i = m->sweep->rounds % 2 == 0 ? STRATEGIES - 1 - k : k;
         presto__trial *trial = &m->sweep->trials[i];
-        presto__epochs run = {.epochs = 1, .samples = TIMES * SAMPLE};
+        presto__epochs run = {.epochs = 1, .samples = (uint64_t)TIMES * SAMPLE};
         run.epoch_s = epoch_s(m, of, rng, i, TIMES * SAMPLE);
         const presto__lap lap = {
             m->sweep->rounds,

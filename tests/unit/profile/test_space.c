@@ -128,7 +128,7 @@ START_TEST(for_another_storage_more_threads_wait_at_once) {
     ck_assert_ok(presto__space_init(pipeline, &options, &space, &err), &err);
     unsigned processors = presto_processor_count();
     ck_assert_uint_eq(space.threads[0], 1);
-    ck_assert_uint_eq(space.threads[space.thread_count - 2] * 4,
+    ck_assert_uint_eq(UINT64_C(4) * space.threads[space.thread_count - 2],
                       space.threads[space.thread_count - 1]);
     ck_assert_uint_gt(space.threads[space.thread_count - 1], processors);
     ck_assert_uint_le(space.threads[space.thread_count - 1], presto_auto_threads());
