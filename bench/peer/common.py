@@ -15,13 +15,14 @@ import numpy as np
 
 FLOATS, INTS = 20, 8  # of a table's row; with id and a short text these are 30 features
 PHOTO_SIDE = 224
+RECIPE = {"area": (0.08, 1.0), "ratio": (3 / 4, 4 / 3), "mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}  # torchvision's, of ImageNet
 MEL = {"rate": 16000, "fft": 1024, "window": 320, "stride": 160, "bands": 80, "low": 125.0, "high": 3800.0, "offset": 1e-8}
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
     name: str
-    kind: str  # raw, tensor, table, photo, resized, text, speech
+    kind: str  # raw, tensor, table, photo, recipe, resized, text, speech
     what: str  # for the page
     count: int  # samples
     size: int  # bytes a sample of raw and tensor
@@ -29,6 +30,7 @@ class Workload:
     mode: str = "read"  # read, access (random batches), shuffle (a full shuffle), write
     exact: bool = True  # values are equal to the bit; else within `tolerance`
     tolerance: float = 0.0
+    random: bool = False  # other values in each epoch: those of an epoch are alike within `tolerance`, on average
 
 
 def sized(name, kind, size, what, mode="read", total=200_000_000, most=100_000):
@@ -49,6 +51,7 @@ WORKLOADS = {
         sized("tensor-20MB", "tensor", 20_000_000, "float32 tensors of 20 MB"),
         Workload("table", "table", "rows of 30 features", 65_536, 200, 2048),
         Workload("photos", "photo", "photos, decoded and resized online", 600, 0, 32, exact=False, tolerance=0.06),
+        Workload("recipe", "recipe", "photos, torchvision's ImageNet recipe", 600, 0, 32, exact=False, tolerance=0.15, random=True),
         Workload("resized", "resized", "photos stored resized, as uint8", 600, 0, 32, exact=False, tolerance=0.06),
         Workload("text", "text", "text to token ids", 6_000, 2_000, 64),
         Workload("speech", "speech", "speech (FLAC) to mel spectrograms", 60, 0, 4, exact=False, tolerance=0.05),
@@ -63,7 +66,7 @@ def scaled(work, quick):
     """As small as it goes, to see that all works."""
     if not quick:
         return work
-    least = {"photo": 48, "resized": 48, "speech": 6, "text": 200}.get(work.kind, 3 * work.batch)
+    least = {"photo": 48, "recipe": 48, "resized": 48, "speech": 6, "text": 200}.get(work.kind, 3 * work.batch)
     return dataclasses.replace(work, count=min(work.count, max(8, least)))
 
 
@@ -141,12 +144,12 @@ def sample(work, number, corpus):
         return {"raw": _raw, "tensor": _tensor, "table": _row, "text": _text}[work.kind](number, work.size)
     if work.kind == "resized":
         return {"id": number, "image": np.load(corpus / "resized.npy", mmap_mode="r")[number]}
-    path = files_of(corpus, "*.jpg" if work.kind == "photo" else "*.flac")[number]
+    path = files_of(corpus, "*.flac" if work.kind == "speech" else "*.jpg")[number]
     return {"id": number, "bytes": path.read_bytes(), "path": str(path)}
 
 
 def count_of(work, corpus):
-    if work.kind == "photo":
+    if work.kind in ("photo", "recipe"):
         return min(work.count, len(files_of(corpus, "*.jpg")))
     if work.kind == "resized":
         return min(work.count, len(np.load(corpus / "resized.npy", mmap_mode="r")))

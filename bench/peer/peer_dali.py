@@ -5,7 +5,7 @@ import nvidia.dali as dali
 import nvidia.dali.fn as fn
 import nvidia.dali.types as types
 
-from common import MEL, PHOTO_SIDE, count_of, files_of, samples
+from common import MEL, PHOTO_SIDE, RECIPE, count_of, files_of, samples
 
 NAME = "DALI on the CPU"
 
@@ -47,9 +47,15 @@ class Reader:
             value = fn.crop_mirror_normalize(value, crop=(224, 224), mean=[127.5] * 3, std=[127.5] * 3, output_layout="HWC",
                                              dtype=types.FLOAT)
             return (value,)
-        pattern = "*.jpg" if kind == "photo" else "*.flac"
+        pattern = "*.flac" if kind == "speech" else "*.jpg"
         files = [str(path) for path in files_of(corpus, pattern)[: self.count]]
         encoded, number = fn.readers.file(files=files, labels=list(range(len(files))), name="reader", pad_last_batch=True)
+        if kind == "recipe":
+            image = fn.decoders.image_random_crop(encoded, device="cpu", output_type=types.RGB, random_area=RECIPE["area"],
+                                                  random_aspect_ratio=RECIPE["ratio"])
+            image = fn.resize(image, size=[PHOTO_SIDE, PHOTO_SIDE], antialias=True)
+            return number, fn.crop_mirror_normalize(image, mirror=fn.random.coin_flip(), mean=[255 * one for one in RECIPE["mean"]],
+                                                    std=[255 * one for one in RECIPE["std"]], output_layout="HWC", dtype=types.FLOAT)
         if kind == "photo":
             image = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)
             image = fn.resize(image, size=[PHOTO_SIDE, PHOTO_SIDE], antialias=False)

@@ -20,7 +20,7 @@ def versions():
 
 
 def supports(work):
-    if work.kind in ("photo", "speech", "text"):
+    if work.kind in ("photo", "recipe", "speech", "text"):
         return "Grain has no decoders: those of torch's row would run in its workers"
     return None
 

@@ -20,7 +20,7 @@ def versions():
 
 
 def supports(work):
-    return "as torch's row" if work.kind == "speech" else None
+    return "as torch's row" if work.kind in ("recipe", "speech") else None
 
 
 def stored(work, corpus, number):

@@ -3,7 +3,7 @@
 import numpy as np
 
 import presto
-from common import MEL, PHOTO_SIDE, samples
+from common import MEL, PHOTO_SIDE, RECIPE, samples
 
 NAME = "Presto"
 ONLINE = f"""\
@@ -14,6 +14,16 @@ steps:
   - {{step: decode-image, channels: 3}}
   - {{step: resize-image, height: {PHOTO_SIDE}, width: {PHOTO_SIDE}}}
   - {{step: center-pixels}}
+"""
+RANDOM = f"""\
+name: recipe
+source: {{type: files, match: ["*.jpg"]}}
+steps:
+  - {{step: read-file}}
+  - {{step: decode-image, channels: 3}}
+  - {{step: random-resized-crop, size: {PHOTO_SIDE}, scale: {list(RECIPE["area"])}, ratio: {list(RECIPE["ratio"])}}}
+  - {{step: horizontal-flip}}
+  - {{step: normalize, mean: {list(RECIPE["mean"])}, std: {list(RECIPE["std"])}}}
 """
 STORED = f"""\
 name: stored
@@ -36,7 +46,7 @@ source: {type: tfrecord, feature: text}
 steps:
   - {step: bpe-encode, model: "MODEL"}
 """
-PIPELINES = {"photo": ONLINE, "resized": STORED, "speech": SPEECH, "text": WORDS}
+PIPELINES = {"photo": ONLINE, "recipe": RANDOM, "resized": STORED, "speech": SPEECH, "text": WORDS}
 
 
 def versions():
@@ -48,7 +58,7 @@ def supports(work):
 
 
 def write(work, folder, corpus):
-    if work.kind in ("photo", "speech"):
+    if work.kind in ("photo", "recipe", "speech"):
         return
     with presto.Writer(folder / "data") as writer:
         for one in samples(work, corpus):
@@ -56,7 +66,7 @@ def write(work, folder, corpus):
 
 
 def opened(work, folder, corpus):
-    stored = corpus if work.kind in ("photo", "speech") else folder / "data"
+    stored = corpus if work.kind in ("photo", "recipe", "speech") else folder / "data"
     text = PIPELINES.get(work.kind)
     if text is None:
         return presto.open(stored)
@@ -76,6 +86,8 @@ class Reader:
     def begin(self):
         if self.work.mode == "access":
             return self.random_batches()
+        if self.work.random:  # a loader that begins anew draws as the one before
+            self.options["seed"] = self.options.get("seed", 0) + 1
         return iter(presto.Loader(self.dataset, **self.options))
 
     def random_batches(self):
@@ -86,7 +98,7 @@ class Reader:
         return batch.rows
 
     def samples_of(self, batch):
-        main = {"photo": "image", "resized": "image", "speech": "audio"}.get(self.work.kind)
+        main = {"photo": "image", "recipe": "image", "resized": "image", "speech": "audio"}.get(self.work.kind)
         for row in range(batch.rows):
             if self.work.kind == "text":
                 yield {"id": batch["id"][row], "ids": batch["text"][row].astype(np.int64)}

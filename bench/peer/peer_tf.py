@@ -7,7 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 
-from common import FLOATS, INTS, MEL, PHOTO_SIDE, count_of, files_of, samples
+from common import FLOATS, INTS, MEL, PHOTO_SIDE, RECIPE, count_of, files_of, samples
 
 NAME = "tf.data"
 SHARDS = 4
@@ -46,7 +46,7 @@ def _example(one):
 
 
 def write(work, folder, corpus):
-    if work.kind == "photo":
+    if work.kind in ("photo", "recipe"):
         return
     shards = 1 if work.mode == "write" else SHARDS
     writers = [tf.io.TFRecordWriter(str(folder / f"data-{i}.tfrecord")) for i in range(shards)]
@@ -67,7 +67,7 @@ def _spec(work):
 class Reader:
     def __init__(self, work, folder, corpus, threads):
         self.work, self.threads = work, threads
-        self.dataset = self.photos(corpus) if work.kind == "photo" else self.records(folder)
+        self.dataset = self.photos(corpus) if work.kind in ("photo", "recipe") else self.records(folder)
         options = tf.data.Options()
         options.threading.private_threadpool_size = threads
         options.deterministic = False
@@ -101,13 +101,26 @@ class Reader:
     def photos(self, corpus):
         paths = [str(path) for path in files_of(corpus, "*.jpg")[: count_of(self.work, corpus)]]
 
+        def crop(number, path):
+            """Only the window is decoded, as the guide for images advises."""
+            encoded = tf.io.read_file(path)
+            shape = tf.io.extract_jpeg_shape(encoded)
+            whole = tf.constant([[[0.0, 0.0, 1.0, 1.0]]])
+            start, size, _ = tf.image.sample_distorted_bounding_box(
+                shape, whole, min_object_covered=0.0, area_range=RECIPE["area"], aspect_ratio_range=RECIPE["ratio"],
+                use_image_if_no_bounding_boxes=True)
+            window = tf.stack([start[0], start[1], size[0], size[1]])
+            image = tf.image.resize(tf.io.decode_and_crop_jpeg(encoded, window, channels=3), [PHOTO_SIDE, PHOTO_SIDE], antialias=True)
+            image = tf.image.random_flip_left_right(image)
+            return {"id": number, "image": (image / 255.0 - RECIPE["mean"]) / RECIPE["std"]}
+
         def load(number, path):
             image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
             image = tf.image.resize(image, [PHOTO_SIDE, PHOTO_SIDE])
             return {"id": number, "image": image / 127.5 - 1}
 
         numbered = tf.data.Dataset.from_tensor_slices((np.arange(len(paths)), paths))
-        return numbered.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(self.work.batch)
+        return numbered.map(crop if self.work.random else load, num_parallel_calls=tf.data.AUTOTUNE).batch(self.work.batch)
 
     def begin(self):
         return iter(self.dataset)

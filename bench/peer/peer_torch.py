@@ -6,11 +6,18 @@ import numpy as np
 import torch
 import torchvision
 from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import resize
 
-from common import MEL, PHOTO_SIDE, count_of, files_of, mel_weights, samples
+from common import MEL, PHOTO_SIDE, RECIPE, count_of, files_of, mel_weights, samples
 
 NAME = "torch DataLoader"
+AUGMENT = v2.Compose([
+    v2.RandomResizedCrop(PHOTO_SIDE, scale=RECIPE["area"], ratio=RECIPE["ratio"], antialias=True),
+    v2.RandomHorizontalFlip(),
+    v2.ToDtype(torch.float32, scale=True),
+    v2.Normalize(RECIPE["mean"], RECIPE["std"]),
+])
 
 
 def versions():
@@ -22,7 +29,7 @@ def supports(work):
 
 
 def write(work, folder, corpus):
-    if work.kind in ("photo", "speech", "resized"):
+    if work.kind in ("photo", "recipe", "speech", "resized"):
         return
     if work.kind == "tensor":
         stored = np.lib.format.open_memmap(folder / "x.npy", "w+", np.float32, (work.count, work.size // 4))
@@ -52,8 +59,8 @@ class Samples(Dataset):
             self.stored = np.load(self.folder / "x.npy", mmap_mode="r")
         elif kind == "resized":
             self.stored = np.load(self.corpus / "resized.npy", mmap_mode="r")
-        elif kind in ("photo", "speech"):
-            self.stored = files_of(self.corpus, "*.jpg" if kind == "photo" else "*.flac")
+        elif kind in ("photo", "recipe", "speech"):
+            self.stored = files_of(self.corpus, "*.flac" if kind == "speech" else "*.jpg")
         else:
             self.ends = np.load(self.folder / "ends.npy")
             self.stored = np.memmap(self.folder / "rows", np.uint8, "r")
@@ -79,6 +86,8 @@ class Samples(Dataset):
             image = torchvision.io.decode_image(str(self.stored[number]), mode="RGB")
             image = resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
             return {"id": number, "x": image.float().div_(127.5).sub_(1)}
+        if kind == "recipe":
+            return {"id": number, "x": AUGMENT(torchvision.io.decode_image(str(self.stored[number]), mode="RGB"))}
         if kind == "table":
             return pickle.loads(self.row(number))
         if kind == "text":
@@ -126,6 +135,6 @@ class Reader:
             return
         for row in range(len(batch["id"])):
             one = {name: values[row] for name, values in batch.items()}
-            if self.work.kind == "photo":
+            if self.work.kind in ("photo", "recipe"):
                 one["x"] = one["x"].permute(1, 2, 0)
             yield {name: value if isinstance(value, bytes) else value.numpy() for name, value in one.items()}

@@ -22,7 +22,7 @@ def supports(work):
         return "tar files have no random access"
     if work.mode == "shuffle":
         return "WebDataset shuffles shards and a buffer only"
-    if work.kind == "speech":
+    if work.kind in ("recipe", "speech"):
         return "as torch's row"
     return None
 

@@ -39,8 +39,19 @@ def write(peer, work, folder, corpus):
     return {"rate": count / seconds, "busy": busy / count, "stored": stored, "first": 0, "peak": common.memory_bytes()}
 
 
+def summary(reader):
+    """Of an epoch of random values: mean and deviation of each channel of an image [height, width, channels]."""
+    arrived = {int(one["id"]): np.asarray(one["x"], np.float64) for batch in reader.begin() for one in reader.samples_of(batch)}
+    shapes = sorted({value.shape for value in arrived.values()})
+    means = np.mean([value.mean((0, 1)) for value in arrived.values()], 0)
+    deviations = np.mean([value.std((0, 1)) for value in arrived.values()], 0)
+    return {"count": len(arrived), "shapes": shapes, "values": [*means.tolist(), *deviations.tolist()]}
+
+
 def check(reader, work, folder):
-    """A digest of the epoch; of values that need not be equal to the bit, the first ones."""
+    """A digest of the epoch; of values that need not be equal to the bit, the first ones; of random ones, two epochs."""
+    if work.random:
+        return {**summary(reader), "again": summary(reader)["values"]}
     arrived = (one for batch in reader.begin() for one in reader.samples_of(batch))
     if work.exact:
         return common.digest(arrived)
