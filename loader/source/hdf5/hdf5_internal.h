@@ -72,6 +72,15 @@ typedef struct presto__hdf5_request {
 } presto__hdf5_request;
 
 /**
+ * Load the library, by the thread that opens the source and not by one that is gone when the process
+ * ends: where memory runs out within dlopen, glibc leaves a lock to its thread, and exit() takes it.
+ *
+ * Returns: PRESTO_OK; PRESTO_ERR_UNSUPPORTED: it cannot be loaded, and why.
+ * Threads: any.
+ */
+presto_status presto__hdf5_begin(presto_error *err);
+
+/**
  * Look up all datasets of a file. They have one length.
  *
  * Memory:  16 bytes a chunk; a file cannot name more chunks than an eighth of its bytes.

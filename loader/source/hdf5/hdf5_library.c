@@ -74,6 +74,24 @@ static bool lacks_memory(void) {
     return is_memory;
 }
 
+static herr_t find_any(unsigned n, const H5E_error2_t *entry, void *user) {
+    (void)n, (void)entry;
+    *(bool *)user = true;
+    return 0;
+}
+
+/* Does the library say anything of its last failure? Of damage it does. Without memory for the
+ * beginning, it fails for good, and in silence. */
+static bool has_reason(void) {
+    bool is_any = false;
+    (void)H5(Ewalk2)(H5E_DEFAULT, H5E_WALK_UPWARD, find_any, &is_any);
+    return is_any;
+}
+
+static presto_status fail_memory(presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
+}
+
 /* What the library says of its last failure. */
 static const char *library_words(char words[WORDS_BYTES]) {
     snprintf(words, WORDS_BYTES, "damaged");
@@ -87,7 +105,7 @@ static const char *library_words(char words[WORDS_BYTES]) {
 static presto_status fail_damaged(const open_dataset *d, presto_error *err) {
     char words[WORDS_BYTES];
     if (lacks_memory())
-        return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
+        return fail_memory(err);
     return fail_dataset(d, err, PRESTO_ERR_CORRUPT, "cannot be read: %s", library_words(words));
 }
 
@@ -104,7 +122,7 @@ static presto_status fail_missing(const session *s, const char *name, presto_err
     char names[NAMES_BYTES] = "";
     hsize_t at = 0;
     if (lacks_memory())
-        return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
+        return fail_memory(err);
     library_words(words);
     (void)H5(PRESTO__HDF5_ITERATE)(s->file, H5_INDEX_NAME, H5_ITER_INC, &at, add_name, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
@@ -462,10 +480,11 @@ static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, pr
     hid_t driver = H5(FDregister)(&presto__hdf5_driver);
     presto_status status = PRESTO_OK;
     s->file = H5I_INVALID_HID;
-    if (access >= 0 && driver >= 0 && H5(Pset_driver)(access, driver, &info) >= 0)
+    bool is_ready = access >= 0 && driver >= 0 && H5(Pset_driver)(access, driver, &info) >= 0;
+    if (is_ready)
         s->file = H5(Fopen)(s->view.name, H5F_ACC_RDONLY, access);
-    if (s->file < 0 && lacks_memory())
-        status = presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
+    if (s->file < 0 && (!is_ready || lacks_memory() || !has_reason()))
+        status = fail_memory(err);
     else if (s->file < 0)
         status = fail_open(s, err);
     else
@@ -479,13 +498,15 @@ static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, pr
     return status;
 }
 
-static void enter(session *s) {
+/* False: the library cannot begin. */
+static bool enter(session *s) {
     (void)H5(dont_atexit)(); /* it would print what damaged files left open */
-    (void)H5(open)();
+    bool is_open = H5(open)() >= 0;
     s->had_print = H5(Eget_auto2)(H5E_DEFAULT, &s->print, &s->print_data) >= 0;
     s->had_plugins = H5(PLget_loading_state)(&s->plugins) >= 0;
     (void)H5(Eset_auto2)(H5E_DEFAULT, NULL, NULL);
     (void)H5(PLset_loading_state)(0);
+    return is_open;
 }
 
 static void leave(session *s) {
@@ -494,6 +515,13 @@ static void leave(session *s) {
         (void)H5(PLset_loading_state)(s->plugins);
     if (s->had_print)
         (void)H5(Eset_auto2)(H5E_DEFAULT, s->print, s->print_data);
+}
+
+presto_status presto__hdf5_begin(presto_error *err) {
+    (void)pthread_mutex_lock(&library_lock);
+    presto_status status = presto__hdf5_load(err);
+    (void)pthread_mutex_unlock(&library_lock);
+    return status;
 }
 
 static presto_status look_up(const presto__hdf5_request *request, presto__hdf5_dataset *datasets,
@@ -511,8 +539,7 @@ static presto_status look_up(const presto__hdf5_request *request, presto__hdf5_d
     (void)pthread_mutex_lock(&library_lock);
     presto_status status = presto__hdf5_load(err);
     if (status >= 0) {
-        enter(&s);
-        status = look_up_file(&s, datasets, err);
+        status = enter(&s) ? look_up_file(&s, datasets, err) : fail_memory(err);
         leave(&s);
     }
     (void)pthread_mutex_unlock(&library_lock);

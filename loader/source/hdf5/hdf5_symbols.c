@@ -18,17 +18,28 @@ typedef struct place {
 #define PLACE(name) NAMED_PLACE(name) /* after macros in it are replaced */
 static const place places[] = {PRESTO__HDF5_FUNCTIONS(PLACE) PRESTO__HDF5_VARIABLES(PLACE)};
 
+/* It is tried once: where memory has run out within dlopen, another thread that calls it may wait for
+ * ever (presto__hdf5_begin). */
+static presto_error failure;
+
 static presto_status fail_load(presto_error *err) {
-    const char *why = dlerror();
-    return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                       "HDF5 files need " PRESTO_HDF5_SONAME ", which cannot be loaded: %s",
-                       why != NULL ? why : "no reason is given");
+    if (failure.status >= 0) {
+        const char *why = dlerror();
+        (void)presto_fail(&failure, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                          "HDF5 files need " PRESTO_HDF5_SONAME ", which cannot be loaded: %s",
+                          why != NULL ? why : "no reason is given");
+    }
+    if (err != NULL)
+        *err = failure;
+    return failure.status;
 }
 
 presto_status presto__hdf5_load(presto_error *err) {
     static bool is_loaded;
     if (is_loaded)
         return PRESTO_OK;
+    if (failure.status < 0)
+        return fail_load(err);
     void *library = dlopen(PRESTO_HDF5_SONAME, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return fail_load(err);

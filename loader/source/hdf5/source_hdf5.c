@@ -345,6 +345,7 @@ static presto_status look_at_all(hdf5_source *source, presto_error *err) {
     source->recordings = calloc(count, sizeof *source->recordings);
     if (source->recordings == NULL)
         return presto_fail_memory(err, count * sizeof *source->recordings);
+    PRESTO_TRY(presto__hdf5_begin(err));
     PRESTO_TRY(presto__fan_out(count, look_at_recording, source, err));
     base->count = 0;
     for (size_t f = 0; f < count; f++)
