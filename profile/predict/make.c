@@ -224,8 +224,7 @@ static presto_status probe_storage(presto_sweep *sweep, const presto__runner *ru
                                    presto_error *err) {
     presto__model *model = sweep->model;
     presto_error failure;
-    presto_status status =
-        presto__probe_storage(runner->work_dir, model->cores, &model->storage, &failure);
+    presto_status status = presto__probe_storage(runner, model->cores, &model->storage, &failure);
     if (status != PRESTO_OK && presto__is_disk_full(&failure))
         return note_lack(sweep, "the speed of its storage", &failure, err);
     if (status != PRESTO_OK && err != NULL)
@@ -235,7 +234,8 @@ static presto_status probe_storage(presto_sweep *sweep, const presto__runner *ru
 
 static presto_status probe_machine(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     presto__model *model = sweep->model;
-    PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
+    PRESTO_TRY(presto__probe_memory(runner, model->cores, &model->memory_bytes_per_s, err));
+    PRESTO_TRY(presto__runner_check(runner, err));
     if (!model->is_storage_given)
         PRESTO_TRY(probe_storage(sweep, runner, err));
     PRESTO_TRY(presto__probe_steps(model, runner, err));

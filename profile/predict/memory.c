@@ -61,9 +61,10 @@ static presto_status probe(unsigned threads, double *bytes_per_s_out, presto_err
     return PRESTO_OK;
 }
 
-presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out,
-                                   presto_error *err) {
+presto_status presto__probe_memory(const presto__runner *runner, unsigned cores,
+                                   presto__pair *bytes_per_s_out, presto_error *err) {
     PRESTO_TRY(probe(1, &bytes_per_s_out->one, err));
+    PRESTO_TRY(presto__runner_check(runner, err));
     bytes_per_s_out->all = bytes_per_s_out->one;
     return cores > 1 ? probe(cores, &bytes_per_s_out->all, err) : PRESTO_OK;
 }

@@ -202,12 +202,12 @@ presto_status presto__probe_files(const presto__online *what, size_t most,
 /** A file costs about the same whatever is in it: all splits get what is in the middle of theirs,
  * of two the less, so that one disturbed look does not count. */
 void presto__join_files(presto__model *model);
-/** storage.c: what the storage of `dir` gives to one thread and to several. */
-presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
-                                    presto_error *err);
+/** storage.c: what the storage of the work folder gives to one thread and to several. */
+presto_status presto__probe_storage(const presto__runner *runner, unsigned cores,
+                                    presto_storage *storage_out, presto_error *err);
 /** memory.c: bytes copied per second, by one thread and by all processors. */
-presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out,
-                                   presto_error *err);
+presto_status presto__probe_memory(const presto__runner *runner, unsigned cores,
+                                   presto__pair *bytes_per_s_out, presto_error *err);
 /** steps.c: one pass over the sample, sample by sample, with all steps. */
 presto_status presto__probe_steps(presto__model *model, presto__runner *runner, presto_error *err);
 /** cache.c: epochs from the loader's cache in memory. */

@@ -65,7 +65,9 @@ typedef struct speed {
     double bytes_per_s, reads_per_s;
 } speed;
 
-static presto_status measure(reading *job, speed *speed_out, presto_error *err) {
+static presto_status measure(const presto__runner *runner, reading *job, speed *speed_out,
+                             presto_error *err) {
+    PRESTO_TRY(presto__runner_check(runner, err));
     if (posix_fadvise(job->fd, 0, 0, POSIX_FADV_DONTNEED) == 0)
         (void)posix_fadvise(job->fd, 0, 0, job->is_random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
     uint64_t start = presto__clock_ns();
@@ -79,7 +81,8 @@ static presto_status measure(reading *job, speed *speed_out, presto_error *err) 
     return PRESTO_OK;
 }
 
-static presto_status write_file(int fd, uint64_t bytes, const char *path, presto_error *err) {
+static presto_status write_file(const presto__runner *runner, int fd, uint64_t bytes,
+                                const char *path, presto_error *err) {
     uint64_t *block = malloc(READ_BYTES);
     if (block == NULL)
         return presto_fail_memory(err, READ_BYTES);
@@ -92,7 +95,9 @@ static presto_status write_file(int fd, uint64_t bytes, const char *path, presto
             mixed ^= mixed << 17;
             block[i] = mixed; /* nothing that storage could compress */
         }
-        status = presto__write_all(fd, path, presto_span_of(block, READ_BYTES), err);
+        status = presto__runner_check(runner, err);
+        if (status == PRESTO_OK)
+            status = presto__write_all(fd, path, presto_span_of(block, READ_BYTES), err);
     }
     free(block);
     if (status == PRESTO_OK && fsync(fd) != 0)
@@ -100,18 +105,18 @@ static presto_status write_file(int fd, uint64_t bytes, const char *path, presto
     return status;
 }
 
-static presto_status measure_all(int fd, uint64_t file_bytes, unsigned cores,
-                                 presto_storage *storage_out, presto_error *err) {
+static presto_status measure_all(const presto__runner *runner, int fd, uint64_t file_bytes,
+                                 unsigned cores, presto_storage *storage_out, presto_error *err) {
     speed in_order, together, single, random;
     reading job = {.fd = fd, .file_bytes = file_bytes, .threads = 1};
-    PRESTO_TRY(measure(&job, &in_order, err));
+    PRESTO_TRY(measure(runner, &job, &in_order, err));
     reading shared = {.fd = fd, .file_bytes = file_bytes, .threads = cores > 1 ? cores : 2};
-    PRESTO_TRY(measure(&shared, &together, err));
+    PRESTO_TRY(measure(runner, &shared, &together, err));
     reading here_and_there = {.fd = fd, .file_bytes = file_bytes, .threads = 1, .is_random = true};
-    PRESTO_TRY(measure(&here_and_there, &single, err));
+    PRESTO_TRY(measure(runner, &here_and_there, &single, err));
     reading many = {
         .fd = fd, .file_bytes = file_bytes, .threads = RANDOM_THREADS, .is_random = true};
-    PRESTO_TRY(measure(&many, &random, err));
+    PRESTO_TRY(measure(runner, &many, &random, err));
     *storage_out =
         (presto_storage){.bytes_per_s = fmax(in_order.bytes_per_s, together.bytes_per_s),
                          .bytes_per_s_per_thread = in_order.bytes_per_s,
@@ -120,8 +125,9 @@ static presto_status measure_all(int fd, uint64_t file_bytes, unsigned cores,
     return PRESTO_OK;
 }
 
-presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
-                                    presto_error *err) {
+presto_status presto__probe_storage(const presto__runner *runner, unsigned cores,
+                                    presto_storage *storage_out, presto_error *err) {
+    const char *dir = runner->work_dir;
     uint64_t free_bytes = presto__disk_free_bytes(dir), bytes = free_bytes / 4;
     bytes = bytes < FILE_BYTES ? bytes / LEAST_FILE_BYTES * LEAST_FILE_BYTES : FILE_BYTES;
     if (bytes == 0)
@@ -136,9 +142,9 @@ presto_status presto__probe_storage(const char *dir, unsigned cores, presto_stor
     if (fd < 0)
         status = presto_fail_errno(err, errno, path, "cannot make a file to measure storage with");
     if (status == PRESTO_OK)
-        status = write_file(fd, bytes, path, err);
+        status = write_file(runner, fd, bytes, path, err);
     if (status == PRESTO_OK)
-        status = measure_all(fd, bytes, cores, storage_out, err);
+        status = measure_all(runner, fd, bytes, cores, storage_out, err);
     if (fd >= 0) {
         (void)close(fd);
         (void)unlink(path);

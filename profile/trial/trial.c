@@ -110,3 +110,9 @@ bool presto__runner_stops(void *user) {
     const presto_strategy strategy = runner->reported;
     return presto__runner_report(runner, &strategy, NULL, NULL) != PRESTO_OK;
 }
+
+presto_status presto__runner_check(const presto__runner *runner, presto_error *err) {
+    if (!presto__runner_stops((void *)(uintptr_t)runner))
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped");
+}

@@ -221,6 +221,8 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
 /** The same as a presto_stop_fn, of a runner, for what may wait long: it asks the user ten times a
  * second, and costs a look at the clock otherwise. */
 bool presto__runner_stops(void *runner);
+/** PRESTO_ERR_STOPPED if the sweep is to stop, for what measures without a loader. */
+presto_status presto__runner_check(const presto__runner *runner, presto_error *err);
 /** Write the trial's dataset (again); nothing to do for "unprocessed". It is measured unless it has
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,

@@ -143,7 +143,7 @@ class Resume(SweepCase):
     def ended_while(self, phase, number):
         """The folder of a sweep with predictions that got this signal then, its returncode, what it printed and said."""
         out = self.new("sweep")
-        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "10", "-o", out,
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "4", "-o", out,
                                     self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 100
         journal = out / "trials.jsonl"
@@ -159,19 +159,19 @@ class Resume(SweepCase):
 
     def assert_goes_on(self, out, before):
         """As of a sweep that was never stopped, and nothing is measured twice."""
-        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "10", "--resume", "-o", out, self.make_photos(),
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "4", "--resume", "-o", out, self.make_photos(),
                    timeout=300)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         after = (out / "trials.jsonl").read_bytes()
         self.assertTrue(after.startswith(before))
         lines = [json.loads(line) for line in after.splitlines()]
-        for what, most in (("probe", 1), ("preparation_s", 1), ("cold", 10)):
+        for what, most in (("probe", 1), ("preparation_s", 1), ("cold", 4)):
             of = [line["probe" if what == "probe" else "strategy"] for line in lines if what in line]
             self.assertLessEqual(max(map(of.count, of)), most)
         results = json.loads((out / "results.json").read_text())
         self.assertFalse(results["is_stopped"])
         self.assertEqual({r["status"] for r in results["results"]}, {"ok"})
-        self.assertEqual(len(results["results"][results["recommendation"]["result"]]["cold"]["runs"]), 10)
+        self.assertEqual(len(results["results"][results["recommendation"]["result"]]["cold"]["runs"]), 4)
 
     def test_a_prediction_that_is_interrupted_shows_what_is_known_and_goes_on_from_there(self):
         for phase, predicted in (("anchors", set()), ("codecs", {"concatenated"}), ("confirming", {"concatenated", "resized"})):
