@@ -43,6 +43,17 @@ static inline presto__geometry presto__geometry_of(const presto_tensor_spec *in)
  * counts. A step that leaves its image as it is need not call it. */
 void presto__step_moved(presto_step_context *context, const presto__geometry *geometry);
 
+/** The step has cut this window out of its image, and resized it to height x width. */
+static inline void presto__step_cut(presto_step_context *context, const presto_tensor_spec *in,
+                                    const presto_window *window, int64_t height, int64_t width) {
+    presto__geometry moved = presto__geometry_of(in);
+    moved.window = *window;
+    moved.height = height;
+    moved.width = width;
+    moved.cuts = true;
+    presto__step_moved(context, &moved);
+}
+
 /* ---- what a step is told to move ---- */
 
 typedef enum presto__also_method {

@@ -30,6 +30,9 @@ typedef struct presto__load_run {
 /** Leaves a run that is empty but for `look`. */
 void presto__run_done(presto__load_run *seen);
 
+/** An epoch that takes so many times the wanted time of a run is long: one is enough. */
+#define PRESTO__LONG_EPOCH_RUNS 4.0
+
 /** Writes into a run that is empty but for `look`. What it holds after a failure is owned, too. */
 typedef presto_status (*presto__measure_fn)(const presto__load *what, presto__load_run *into,
                                             presto_error *err);

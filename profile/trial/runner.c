@@ -21,11 +21,10 @@
 #include "../../base/folder_internal.h"
 
 /* Cold epochs of a run: at least so many, unless they are longer together; no longer than so many
- * times the wanted time; and each is long that takes so many times of it. */
+ * times the wanted time. */
 #define COLD_EPOCHS_LEAST 3
 #define COLD_S_LEAST 0.15
 #define COLD_S_MOST 2
-#define LONG_EPOCH_RUNS 4.0
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -281,7 +280,7 @@ static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, dou
     double wall_s = cold->measure.wall_s, epochs = (double)cold->epochs;
     double enough_s = run_s > 0 ? fmax(run_s, COLD_S_LEAST) : 0;
     if (cold->epochs < COLD_EPOCHS_LEAST)
-        return wall_s < enough_s * (cold->epochs < 2 ? LONG_EPOCH_RUNS : 1);
+        return wall_s < enough_s * (cold->epochs < 2 ? PRESTO__LONG_EPOCH_RUNS : 1);
     double epoch_s = fmin(presto__pace_middle(pace), wall_s / epochs);
     return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * enough_s;
 }

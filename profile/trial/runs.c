@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-/* A cached epoch is long of which so few fit into the wanted time that one is enough. */
-#define LONG_EPOCH_RUNS 4.0
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
 
@@ -23,7 +21,7 @@ static presto_status measure_cached(const presto__load *what, const presto__epoc
                                     presto__epochs *cached, presto_error *err) {
     double run_s = what->run_s;
     double missing = run_s / presto__epochs_typical_s(cold);
-    bool is_long = missing < 1 / LONG_EPOCH_RUNS;
+    bool is_long = missing < 1 / PRESTO__LONG_EPOCH_RUNS;
     presto__pace pace = {.count = 0};
     presto__load paced = *what;
     paced.pace = &pace;

@@ -41,12 +41,8 @@ presto_status presto__canvas_run(const presto__canvas *canvas, presto_step_conte
     spec.dims[1] = canvas->width;
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
-    presto__geometry moved = presto__geometry_of(&in->spec);
-    moved.window = (presto_window){-canvas->y, -canvas->x, canvas->height, canvas->width};
-    moved.height = canvas->height;
-    moved.width = canvas->width;
-    moved.cuts = true;
-    presto__step_moved(context, &moved);
+    const presto_window window = {-canvas->y, -canvas->x, canvas->height, canvas->width};
+    presto__step_cut(context, &in->spec, &window, canvas->height, canvas->width);
     int64_t rows = shown(canvas->y, in->spec.dims[0], canvas->height);
     int64_t columns = shown(canvas->x, in->spec.dims[1], canvas->width);
     if (rows != canvas->height || columns != canvas->width)

@@ -85,12 +85,7 @@ static presto_status select_window(const void *state, presto_step_context *conte
                            "the image is smaller than the output");
     presto_window window = {-centered(in->dims[0], canvas->height),
                             -centered(in->dims[1], canvas->width), canvas->height, canvas->width};
-    presto__geometry moved = presto__geometry_of(in);
-    moved.window = window;
-    moved.height = window.height;
-    moved.width = window.width;
-    moved.cuts = true;
-    presto__step_moved(context, &moved);
+    presto__step_cut(context, in, &window, window.height, window.width);
     *window_out = window;
     return PRESTO_OK;
 }

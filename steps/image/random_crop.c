@@ -74,12 +74,7 @@ static presto_status select_window(const void *state, presto_step_context *conte
     presto_window window = {.height = spec.dims[0], .width = spec.dims[1]};
     window.y = (int64_t)presto_rng_below(rng, (uint64_t)(in->dims[0] - window.height) + 1);
     window.x = (int64_t)presto_rng_below(rng, (uint64_t)(in->dims[1] - window.width) + 1);
-    presto__geometry moved = presto__geometry_of(in);
-    moved.window = window;
-    moved.height = window.height;
-    moved.width = window.width;
-    moved.cuts = true;
-    presto__step_moved(context, &moved);
+    presto__step_cut(context, in, &window, window.height, window.width);
     *window_out = window;
     return PRESTO_OK;
 }

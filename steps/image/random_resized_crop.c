@@ -193,12 +193,8 @@ static presto_status select_window(const void *state, presto_step_context *conte
     presto_tensor_spec unused;
     PRESTO_TRY(infer(state, in, &unused, err));
     worker->window = draw_window(state, presto_step_rng(context), in->dims[0], in->dims[1]);
-    presto__geometry moved = presto__geometry_of(in);
-    moved.window = worker->window;
-    moved.height = ((const crop_state *)state)->height;
-    moved.width = ((const crop_state *)state)->width;
-    moved.cuts = true;
-    presto__step_moved(context, &moved);
+    const crop_state *crop = state;
+    presto__step_cut(context, in, &worker->window, crop->height, crop->width);
     *window_out = worker->window;
     return PRESTO_OK;
 }

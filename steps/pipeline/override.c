@@ -249,50 +249,40 @@ static presto_status set_feature(presto__yaml_node *source, const char *name, pr
     return presto__yaml_put(source, "feature", value, arena, err);
 }
 
-/* The mapping {type: tfrecord, yields: REPRESENTATION}. */
-static presto_status make_records(const char *from, size_t line, presto_arena *arena,
-                                  presto__yaml_node **records_out, presto_error *err) {
-    char *argument = NULL;
-    PRESTO_TRY(name_change(FROM, from, arena, &argument, err));
+/* The mapping {KEY: VALUE, yields: REPRESENTATION}, from a change. */
+static presto_status make_mapping(const presto__yaml_node *at, const char *key, const char *value,
+                                  const char *yields, presto_arena *arena,
+                                  presto__yaml_node **mapping_out, presto_error *err) {
     presto__yaml_node *nodes =
         presto_arena_alloc(arena, 3 * sizeof *nodes, _Alignof(presto__yaml_node));
     if (nodes == NULL)
         return presto_fail_memory(err, 3 * sizeof *nodes);
-    const presto__yaml_node text = {
-        .kind = PRESTO__YAML_SCALAR, .line = line, .set = argument, .is_plain = true};
-    nodes[0] = (presto__yaml_node){.kind = PRESTO__YAML_MAPPING, .line = line, .set = argument};
-    nodes[1] = nodes[2] = text;
-    nodes[1].text = "tfrecord";
-    PRESTO_TRY(presto__yaml_put(&nodes[0], "type", &nodes[1], arena, err));
-    nodes[2].text = argument + sizeof FROM - 1;
+    nodes[0] = *at;
+    nodes[0].kind = PRESTO__YAML_MAPPING;
+    nodes[1] = nodes[2] = *at;
+    nodes[1].kind = nodes[2].kind = PRESTO__YAML_SCALAR;
+    nodes[1].is_plain = nodes[2].is_plain = true;
+    nodes[1].text = value;
+    nodes[2].text = yields;
+    PRESTO_TRY(presto__yaml_put(&nodes[0], key, &nodes[1], arena, err));
     PRESTO_TRY(presto__yaml_put(&nodes[0], "yields", &nodes[2], arena, err));
-    *records_out = nodes;
+    *mapping_out = &nodes[0];
     return PRESTO_OK;
+}
+
+static presto_status make_records(const char *from, size_t line, presto_arena *arena,
+                                  presto__yaml_node **records_out, presto_error *err) {
+    char *argument = NULL;
+    PRESTO_TRY(name_change(FROM, from, arena, &argument, err));
+    const presto__yaml_node at = {.line = line, .set = argument};
+    return make_mapping(&at, "type", "tfrecord", argument + sizeof FROM - 1, arena, records_out,
+                        err);
 }
 
 /* ---- --set seekable=true ---- */
 
 static bool is_seekable(const char *argument) {
     return strncmp(argument, SEEKABLE, sizeof SEEKABLE - 1) == 0;
-}
-
-/* The mapping {step: index-jpeg, yields: seekable}. */
-static presto_status make_step(size_t line, const char *argument, presto_arena *arena,
-                               presto__yaml_node **step_out, presto_error *err) {
-    presto__yaml_node *nodes =
-        presto_arena_alloc(arena, 3 * sizeof *nodes, _Alignof(presto__yaml_node));
-    if (nodes == NULL)
-        return presto_fail_memory(err, 3 * sizeof *nodes);
-    const presto__yaml_node text = {
-        .kind = PRESTO__YAML_SCALAR, .line = line, .set = argument, .is_plain = true};
-    nodes[0] = (presto__yaml_node){.kind = PRESTO__YAML_MAPPING, .line = line, .set = argument};
-    nodes[1] = nodes[2] = text;
-    nodes[1].text = "index-jpeg";
-    nodes[2].text = PRESTO_SEEKABLE;
-    PRESTO_TRY(presto__yaml_put(&nodes[0], "step", &nodes[1], arena, err));
-    PRESTO_TRY(presto__yaml_put(&nodes[0], "yields", &nodes[2], arena, err));
-    *step_out = &nodes[0];
-    return PRESTO_OK;
 }
 
 static presto_status add_index(presto__yaml_node *root, const char *argument, presto_arena *arena,
@@ -318,7 +308,8 @@ static presto_status add_index(presto__yaml_node *root, const char *argument, pr
                            "index-jpeg into its text",
                            err);
     presto__yaml_node *step = NULL;
-    PRESTO_TRY(make_step((*at)->line, argument, arena, &step, err));
+    const presto__yaml_node from = {.line = (*at)->line, .set = argument};
+    PRESTO_TRY(make_mapping(&from, "step", "index-jpeg", PRESTO_SEEKABLE, arena, &step, err));
     step->next = *at;
     *at = step;
     steps->count++;
