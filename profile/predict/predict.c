@@ -257,6 +257,12 @@ typedef struct miss {
     bool is_cached;
 } miss;
 
+/* Threads beyond the processors are chosen for what they do while they wait for storage. Cached, they
+ * only hinder each other: the model does not tell how much, and no choice depends on it. */
+static bool is_crowded(const presto_sweep *sweep, size_t i) {
+    return sweep->trials[i].result.strategy.threads > sweep->model->cores;
+}
+
 static miss largest_miss(const presto_sweep *sweep) {
     miss most = {.part = 0};
     for (size_t i = 0; i < sweep->trial_count; i++) {
@@ -265,7 +271,7 @@ static miss largest_miss(const presto_sweep *sweep) {
             continue;
         if (fabs(said->cold_error) > most.part)
             most = (miss){fabs(said->cold_error), i, false};
-        if (fabs(said->cached_error) > most.part)
+        if (!is_crowded(sweep, i) && fabs(said->cached_error) > most.part)
             most = (miss){fabs(said->cached_error), i, true};
     }
     return most;
