@@ -404,6 +404,8 @@ class Sweep(SweepCase):
             best = results["results"][results["recommendation"]["result"]]
             self.assertEqual(best["cost"], min(r["cost"] for r in results["results"]))
             self.assertIn("It costs least", results["recommendation"]["reason"])
+            stored = "stored: " + results["recommendation"]["split"]  # as scripts/demo looks for it
+            self.assertIn(stored, (out / "strategy.yaml").read_text().splitlines())
             return done.stdout.decode(), results
         # Storage alone: the source is there anyway.
         table, results = sweep("--price-storage", "1000/GB-month", "--months", "2")
