@@ -5,8 +5,6 @@
 #include "clock_internal.h"
 #include "file_internal.h"
 #include "retry_internal.h"
-#include "stop_internal.h"
-#include "storage_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +22,6 @@
 
 /* Linux moves at most 2 GiB - 4 KiB a call. */
 #define CALL_BYTES ((size_t)1 << 30)
-#define READ_BYTES ((size_t)64 << 10)
 #define NAME_TRIES 100
 #define MOST_CLEANED_NAMES 4096 /* of a folder that is looked through at each replacement */
 #define RANDOM_DIGITS 16
@@ -32,8 +29,8 @@
 
 static const char partial_suffix[] = ".partial";
 
-static presto_status read_all(presto__file_place place, void *data, size_t bytes, size_t *got_out,
-                              presto_error *err) {
+presto_status presto__pread(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+                            presto_error *err) {
     size_t got = 0;
     while (got < bytes) {
         size_t want = bytes - got < CALL_BYTES ? bytes - got : CALL_BYTES;
@@ -51,19 +48,6 @@ static presto_status read_all(presto__file_place place, void *data, size_t bytes
         got += (size_t)more;
     }
     *got_out = got;
-    return PRESTO_OK;
-}
-
-presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
-                              presto_error *err) {
-    PRESTO_TRY(presto__stop_check(err));
-    presto__storage_thread *played = presto__storage_bound();
-    if (played == NULL)
-        return read_all(place, data, bytes, got_out, err);
-    uint64_t begin_ns = presto__storage_begin(played);
-    PRESTO_TRY(read_all(place, data, bytes, got_out, err));
-    const presto__storage_piece piece = {place.fd, place.offset, *got_out};
-    presto__storage_read(played, begin_ns, &piece);
     return PRESTO_OK;
 }
 
@@ -128,9 +112,6 @@ presto_status presto__fail_open(presto_error *err, int sys_errno, const char *pa
 
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err) {
-    PRESTO_TRY(presto__stop_check(err));
-    presto__storage_thread *played = presto__storage_bound();
-    uint64_t begin_ns = played == NULL ? 0 : presto__storage_begin(played);
     int fd;
     unsigned tries = 0;
     do /* without O_NONBLOCK a named pipe would be waited for */
@@ -143,71 +124,6 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
         close(fd);
     else
         *fd_out = fd;
-    if (played != NULL)
-        presto__storage_opened(played, begin_ns);
-    return status;
-}
-
-presto_status presto__drop_from_cache(const char *path, presto_error *err) {
-    int fd;
-    struct stat info;
-    presto_error why;
-    presto_status status;
-    unsigned tries = 0;
-    do
-        status = presto__open_regular(path, &fd, &info, &why);
-    while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
-    if (status < 0 && !presto__errno_is_machine(why.sys_errno))
-        return PRESTO_OK;
-    if (status < 0) {
-        if (err != NULL)
-            *err = why;
-        return status;
-    }
-    /* Dirty pages stay in the cache, so they are written first. A read-only file system has
-     * none. */
-    (void)fdatasync(fd);
-    int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    close(fd);
-    return failed == 0 ? PRESTO_OK
-                       : presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
-}
-
-static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
-    return presto_fail(err, PRESTO_ERR_LIMIT, most_bytes,
-                       "is larger than the %ju byte%s that such a file may have",
-                       (uintmax_t)most_bytes, presto_plural(most_bytes));
-}
-
-/* The size that the file reports may be wrong: read to its end. */
-static presto_status read_to_end(int fd, const char *path, uint64_t most_bytes, presto_buffer *out,
-                                 presto_error *err) {
-    size_t got = READ_BYTES;
-    for (uint64_t offset = 0; got == READ_BYTES; offset += got) {
-        PRESTO_TRY(presto_buffer_reserve(out, READ_BYTES, err));
-        PRESTO_TRY(presto__read_at((presto__file_place){fd, path, offset}, out->data + out->bytes,
-                                   READ_BYTES, &got, err));
-        if (got > most_bytes - offset)
-            return fail_large(most_bytes, err);
-        out->bytes += got;
-    }
-    return PRESTO_OK;
-}
-
-presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buffer *out,
-                               presto_error *err) {
-    int fd;
-    struct stat info;
-    size_t before = out->bytes;
-    PRESTO_TRY(presto__open_regular(path, &fd, &info, err));
-    presto_status status = info.st_size > 0 && (uint64_t)info.st_size > most_bytes
-                               ? fail_large(most_bytes, err)
-                               : read_to_end(fd, path, most_bytes, out, err);
-    close(fd);
-    if (status < 0) {
-        out->bytes = before;
-        presto_error_set_file(err, path);
-    }
     return status;
 }
 

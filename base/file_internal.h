@@ -18,8 +18,8 @@ typedef struct presto__file_place {
 } presto__file_place;
 
 /** Up to `bytes` bytes from `place` on; fewer only at the end of the file. */
-presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
-                              presto_error *err);
+presto_status presto__pread(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+                            presto_error *err);
 
 presto_status presto__write_all(int fd, const char *path, presto_span data, presto_error *err);
 
@@ -41,12 +41,6 @@ presto_status presto__fail_open(presto_error *err, int sys_errno, const char *pa
  */
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err);
-
-/**
- * Drop a regular file from the page cache. What is missing, is no regular file or may not be read
- * is passed over: whoever reads it says so. PRESTO_ERR_IO: the machine failed.
- */
-presto_status presto__drop_from_cache(const char *path, presto_error *err);
 
 /** "FOLDER/NAME", without a second '/' where FOLDER ends with one; malloc'd, NULL: no memory. */
 char *presto__join_path(const char *folder, const char *name);

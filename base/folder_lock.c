@@ -53,8 +53,8 @@ static presto_status fail_busy(const presto_folder_lock *lock, presto_error *err
     long pid;
     size_t got = 0;
     presto_status status;
-    if (presto__read_at((presto__file_place){lock->fd, lock->path, 0}, text, OWNER_BYTES, &got,
-                        NULL) < 0)
+    if (presto__pread((presto__file_place){lock->fd, lock->path, 0}, text, OWNER_BYTES, &got,
+                      NULL) < 0)
         got = 0;
     text[got] = '\0';
     host[0] = '\0';

@@ -2,7 +2,7 @@
 /*
  * A wish to stop, for passes over many files or long ones: listing folders, reading headers, looking
  * at every member of an archive. A public function that begins such a pass takes the caller's
- * presto_stop_fn and binds it to its thread. presto__read_at, presto__open_regular and
+ * presto_stop_fn and binds it to its thread. presto__read_at, presto__object_open and
  * presto__walk_folder ask it, and so do loops that compute for long; what they are called from need
  * not hand it down. They fail with PRESTO_ERR_STOPPED.
  *

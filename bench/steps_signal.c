@@ -194,7 +194,7 @@ static void read_without_library(void *user, size_t number) {
     presto__read_stats stats = {0};
     presto_error err;
     for (size_t i = 0; i < 2; i++) {
-        const presto__hdf5_range range = {.fd = r->of->fd,
+        const presto__hdf5_range range = {.object = presto__object_of_file(r->of->fd),
                                           .path = r->of->path,
                                           .dataset = &r->of->datasets[i],
                                           .first = number * WINDOW,
@@ -245,7 +245,7 @@ static void hdf5_row(const steps_settings *set, const char *row) {
     find_recording(set, &of);
     if (fstat(of.fd, &info) != 0)
         bench_die("%s: cannot stat", of.path);
-    const presto__hdf5_request request = {.fd = of.fd,
+    const presto__hdf5_request request = {.object = presto__object_of_file(of.fd),
                                           .bytes = (uint64_t)info.st_size,
                                           .path = of.path,
                                           .names = names,

@@ -4,10 +4,11 @@
  * stdout, little-endian: u32 and bytes of the path; u32 blocks; u32 features; float32
  * [blocks, features]; then for each block u32 and bytes of its text.
  */
-#include <presto/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <presto/storage.h>
 
 #include "steps/text/page/extract_text_choice_internal.h"
 

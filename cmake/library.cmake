@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # libpresto, static and shared, from the folders' object libraries.
-set(presto_parts presto_base presto_records presto_steps presto_loader presto_profile)
+set(presto_parts presto_base presto_storage presto_records presto_steps presto_loader presto_profile)
 foreach(kind STATIC SHARED)
   string(TOLOWER presto_${kind} target)
   add_library(${target} ${kind})

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../base/json_limit_internal.h"
 

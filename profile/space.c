@@ -6,8 +6,8 @@
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
-#include "../base/storage_internal.h"
 #include "../steps/pipelines_internal.h"
+#include "../storage/play_internal.h"
 #include "profile_internal.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../base/decimal_internal.h"
 #include "../base/options_internal.h"

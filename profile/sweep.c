@@ -7,8 +7,8 @@
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
 #include "../base/stop_internal.h"
-#include "../base/storage_internal.h"
 #include "../steps/pipelines_internal.h"
+#include "../storage/play_internal.h"
 #include "choice/sure_internal.h"
 #include "predict/predict_internal.h"
 

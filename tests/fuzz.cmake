@@ -27,7 +27,7 @@ endfunction()
 
 # A target that needs nothing but records/.
 function(presto_fuzz_records name source corpus)
-  presto_fuzz(${name} SOURCE ${source} CORPUS fuzz/corpus/${corpus} LIBS presto_base presto_records
+  presto_fuzz(${name} SOURCE ${source} CORPUS fuzz/corpus/${corpus} LIBS presto_base presto_storage presto_records
               DEFINES ${ARGN})
 endfunction()
 
@@ -43,7 +43,7 @@ endforeach()
 
 # A target that sees the headers of a folder above records/ and steps/.
 function(presto_fuzz_internal name folder)
-  presto_fuzz(${name} SOURCE fuzz_${name}.c CORPUS fuzz/corpus/${name} LIBS presto_base presto_records presto_steps
+  presto_fuzz(${name} SOURCE fuzz_${name}.c CORPUS fuzz/corpus/${name} LIBS presto_base presto_storage presto_records presto_steps
               ${ARGN})
   foreach(target replay-${name} fuzz-${name})
     if(TARGET ${target})
@@ -72,17 +72,17 @@ presto_fuzz(npy SOURCE fuzz_npy.c CORPUS fuzz/corpus/npy LIBS presto_base)
 presto_fuzz_internal(exif steps)
 presto_fuzz_internal(content steps)
 presto_fuzz_internal(reply steps)
-presto_fuzz(pipeline SOURCE fuzz_pipeline.c CORPUS ../pipelines LIBS presto_base presto_records presto_steps)
-presto_fuzz(decode-image SOURCE fuzz_decode_image.c CORPUS golden/images LIBS presto_base presto_records presto_steps)
-presto_fuzz(tokenizer SOURCE fuzz_tokenizer.c CORPUS fuzz/corpus/tokenizer LIBS presto_base presto_records presto_steps)
-presto_fuzz(table SOURCE fuzz_table.c CORPUS fuzz/corpus/table LIBS presto_base presto_records presto_steps)
+presto_fuzz(pipeline SOURCE fuzz_pipeline.c CORPUS ../pipelines LIBS presto_base presto_storage presto_records presto_steps)
+presto_fuzz(decode-image SOURCE fuzz_decode_image.c CORPUS golden/images LIBS presto_base presto_storage presto_records presto_steps)
+presto_fuzz(tokenizer SOURCE fuzz_tokenizer.c CORPUS fuzz/corpus/tokenizer LIBS presto_base presto_storage presto_records presto_steps)
+presto_fuzz(table SOURCE fuzz_table.c CORPUS fuzz/corpus/table LIBS presto_base presto_storage presto_records presto_steps)
 if(PRESTO_HAVE_MYHTML AND PRESTO_HAVE_UCHARDET)
   presto_fuzz_internal(encodings steps)
-  presto_fuzz(extract-text SOURCE fuzz_extract_text.c CORPUS golden/html fuzz/corpus/extract-text LIBS presto_base presto_records presto_steps)
+  presto_fuzz(extract-text SOURCE fuzz_extract_text.c CORPUS golden/html fuzz/corpus/extract-text LIBS presto_base presto_storage presto_records presto_steps)
 endif()
 if(PRESTO_HAVE_SENTENCEPIECE)
-  presto_fuzz(sentencepiece SOURCE fuzz_sentencepiece.c CORPUS fuzz/corpus/sentencepiece LIBS presto_base presto_records presto_steps)
-  presto_fuzz(bpe-encode SOURCE fuzz_bpe_encode.c CORPUS fuzz/corpus/bpe-encode LIBS presto_base presto_records presto_steps
+  presto_fuzz(sentencepiece SOURCE fuzz_sentencepiece.c CORPUS fuzz/corpus/sentencepiece LIBS presto_base presto_storage presto_records presto_steps)
+  presto_fuzz(bpe-encode SOURCE fuzz_bpe_encode.c CORPUS fuzz/corpus/bpe-encode LIBS presto_base presto_storage presto_records presto_steps
               DEFINES PRESTO_TOKENIZERS_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden/tokenizers")
 endif()
 foreach(name npy table tokenizer sentencepiece)
@@ -93,5 +93,5 @@ foreach(name npy table tokenizer sentencepiece)
   endforeach()
 endforeach()
 if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_MPG123 AND PRESTO_HAVE_EIGEN)
-  presto_fuzz(decode-audio SOURCE fuzz_decode_audio.c CORPUS golden/audio LIBS presto_base presto_records presto_steps)
+  presto_fuzz(decode-audio SOURCE fuzz_decode_audio.c CORPUS golden/audio LIBS presto_base presto_storage presto_records presto_steps)
 endif()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files, read and replaced as a whole; folders that one process at a time writes to. */
+/* Small files, replaced as a whole (presto/storage.h reads them); folders that one process at a time writes to. */
 #ifndef PRESTO_FILE_H
 #define PRESTO_FILE_H
 
@@ -10,17 +10,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/**
- * Append the content of the regular file `path` to `out`, which stays as it was on failure.
- *
- * Returns: PRESTO_ERR_NOT_FOUND (there is no such file); PRESTO_ERR_IO (it cannot be read, or is a
- *          folder, named pipe, socket or device, none of which is waited for); PRESTO_ERR_LIMIT
- *          (more than `most_bytes`); PRESTO_ERR_MEMORY.
- * Threads: any; no shared state.
- */
-PRESTO_API presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buffer *out,
-                                          presto_error *err);
 
 /**
  * Put a file with the content of `pieces`, one after the other, at `path`. It is written under a

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another storage than this machine's, in a few figures: to plan for it, or to play it. A loader
+ * Where bytes live: reading a small object as a whole.
+ *
+ * And another storage than this machine's, in a few figures: to plan for it, or to play it. A loader
  * that plays a storage (presto_loader_options.storage) reads no faster than it would there; a sweep
  * (presto_sweep_options.storage) loads so in its cold epochs.
  *
@@ -18,11 +20,24 @@
 
 #include <stddef.h>
 
+#include <presto/api.h>
+#include <presto/span.h>
 #include <presto/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * Append the content of the regular file `path` to `out`, which stays as it was on failure.
+ *
+ * Returns: PRESTO_ERR_NOT_FOUND (there is no such file); PRESTO_ERR_IO (it cannot be read, or is a
+ *          folder, named pipe, socket or device, none of which is waited for); PRESTO_ERR_LIMIT
+ *          (more than `most_bytes`); PRESTO_ERR_MEMORY.
+ * Threads: any; no shared state.
+ */
+PRESTO_API presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buffer *out,
+                                          presto_error *err);
 
 /** All 0: no storage is meant. A field that is 0 is no limit. */
 typedef struct presto_storage {

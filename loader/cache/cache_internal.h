@@ -2,7 +2,7 @@
 /*
  * Room cache: samples that need not be computed again: in memory, or in files of a folder that
  * several processes share (format: docs/format.md).
- * May see: base, records, room source. Must not know: packets, who asks.
+ * May see: base, storage, records, room source. Must not know: packets, who asks.
  * A returned sample does not change until its holder releases it. Locks: of the memory cache in
  * cache.c; of the disk cache index_lock before write_lock, see disk_internal.h.
  */

@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <presto/version.h>
 
 #include "../../steps/pipelines_internal.h"
+#include "../../storage/storage_internal.h"
 #include "disk_files_internal.h"
 
 static void add_text(presto__digest *digest, const char *text) {
@@ -40,10 +40,10 @@ static void add_features(presto__digest *digest, const presto_source *source) {
 /* Options may name files (a model, a program): the key depends on the files. */
 static void add_named_file(void *user, const char *path) {
     presto__digest *digest = user;
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+    presto__object_info info;
+    if (presto__object_find(path, &info, NULL) == PRESTO_OK && info.type == PRESTO__OBJECT_FILE) {
         add_text(digest, path);
-        presto__digest_add_file(digest, &info);
+        presto__digest_add_object(digest, &info);
     }
 }
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"

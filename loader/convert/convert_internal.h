@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room convert: source -> loader -> shard writers: one conversion, its folder, its progress.
- * May see: base, records, steps, stream_internal.h, the header of room engine, room source.
+ * May see: base, storage, records, steps, stream_internal.h, the header of room engine, room source.
  * convert.c runs a conversion; convert_folder.c owns the folder; convert_shards.c and
  * convert_loop.c write the shards through convert_writers.c; convert_info.c writes dataset.json.
  * Lock: the writers' own.

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include <presto/storage.h>
 #include <presto/text.h>
 
 #include "../../base/file_internal.h"

@@ -3,7 +3,7 @@
  * Room engine: the loader itself: workers read, run steps and fill packets; a ring puts the packets
  * in order; the consumer takes them. It also chooses the number of workers and the read-ahead, and
  * tells what limits the stream.
- * May see: base, records, steps, and the rooms order, source, cache, packet.
+ * May see: base, storage, records, steps, and the rooms order, source, cache, packet.
  * Fields are grouped by owner. Lock: the pool's (room packet) guards the fields that say so.
  */
 #ifndef PRESTO_LOADER_ENGINE_INTERNAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loader's options: the defaults, and contradictions. */
 #include "../../base/options_internal.h"
-#include "../../base/storage_internal.h"
 #include "../../steps/pipelines_internal.h"
+#include "../../storage/play_internal.h"
 #include "workers_internal.h"
 
 #define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "played_internal.h"
 
 presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err) {

@@ -4,7 +4,7 @@
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
 #include "../../base/memory_internal.h"
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "engine_internal.h"
 #include "sample_notes_internal.h"
 #include "tuner_internal.h"

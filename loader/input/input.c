@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../../base/file_internal.h"
-#include "../../base/storage_internal.h"
 #include "../../steps/pipelines_internal.h"
+#include "../../storage/play_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
@@ -18,14 +18,16 @@ presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, pr
     char *file = presto__join_path(path, PRESTO_DATASET_FILE);
     if (file == NULL)
         return presto_fail_memory(err, 1);
-    struct stat info;
+    presto__object_info info;
+    presto_error why;
+    bool found = presto__object_find(file, &info, &why) == PRESTO_OK;
     presto_status status = PRESTO_OK;
-    bool found = stat(file, &info) == 0;
     /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
      * must fail here: it would hide the dataset. */
-    if (!found && (errno == EIO || errno == ENOMEM || errno == ESTALE))
-        status = presto_fail_errno(err, errno, file, "cannot stat");
-    *is_dataset_out = found && S_ISREG(info.st_mode);
+    int failed = found ? 0 : why.sys_errno;
+    if (failed == EIO || failed == ENOMEM || failed == ESTALE)
+        status = presto_fail_errno(err, failed, file, "cannot stat");
+    *is_dataset_out = found && info.type == PRESTO__OBJECT_FILE;
     free(file);
     return status;
 }

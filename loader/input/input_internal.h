@@ -4,7 +4,7 @@
  * the files of a raw source; the pipeline that goes with them, the representation that they hold,
  * and the steps that remain. input.c opens them, stream.c plans the steps for a loader, stream_mix.c
  * makes one of several; step_notes.c looks for what the steps leave behind.
- * May see: base, records, steps, rooms order, source, cache, packet and engine.
+ * May see: base, storage, records, steps, rooms order, source, cache, packet and engine.
  * Threads: an input is opened by one thread.
  */
 #ifndef PRESTO_LOADER_INPUT_INTERNAL_H

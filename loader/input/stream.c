@@ -8,8 +8,8 @@
 
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
-#include "../../base/storage_internal.h"
 #include "../../steps/pipelines_internal.h"
+#include "../../storage/play_internal.h"
 #include "../engine/engine_internal.h"
 #include "../loader_internal.h"
 #include "../source/core/source_internal.h"

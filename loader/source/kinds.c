@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All kinds of raw source. Their options are in steps/pipeline/source_types.c. */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "../../base/paths_internal.h"
 #include "../../records/dataset/dataset_internal.h"
+#include "../../storage/storage_internal.h"
 #include "files/source_files_internal.h"
 
 /* Names looked at before giving up. */
@@ -36,8 +36,9 @@ static bool has_seen_enough(void *user) {
 
 /* A folder's list has what holds records; a file that is named is in the list anyway. */
 static bool has_records(const records_search *search, const char *path) {
-    struct stat info;
-    bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    presto__object_info info;
+    bool is_file =
+        presto__object_find(path, &info, NULL) == PRESTO_OK && info.type == PRESTO__OBJECT_FILE;
     return search->listing.count > 0 && (!is_file || presto__file_is_tfrecord(path));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader of a sweep's figures must know: how they were taken, and what disturbed them. */
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "../profile_internal.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * lengths of the training, all from the figures that were measured; and on other storage and more
  * or fewer processors, where there is a model that tells by how much rates would change.
  */
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "../predict/predict_internal.h"
 
 #include <math.h>

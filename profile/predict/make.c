@@ -3,7 +3,7 @@
  * The model of a sweep: probes of the machine and of the steps, and what the anchors of each split
  * tell. What the journal has of earlier probes is taken instead of them.
  */
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>

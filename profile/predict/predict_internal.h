@@ -4,7 +4,7 @@
  * one thread and on all processors (the anchors); codecs are tried on the records that this stored;
  * storage and memory are probed. A model of the parts then gives rates, time and storage of every
  * strategy. Some strategies are run to confirm it, and calibrate it.
- * May see: base, records, steps, loader, and the headers of profile/.
+ * May see: base, storage, records, steps, loader, and the headers of profile/.
  * Invariants: a figure is per sample and in seconds or bytes unless its name says otherwise; pairs
  * are for one thread and for all processors of this machine; NaN is unknown.
  * Threads: one, but for the probes, which start and join their own.

@@ -5,7 +5,7 @@
  * null.
  */
 #include "../../base/decimal_internal.h"
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "../predict/predict_internal.h"
 #include "json_internal.h"
 

@@ -5,16 +5,15 @@
  * again and again, so that there are as many files as before, each read as one long file would be.
  * Records are copied as they are stored: no step runs for it.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
 #include "../../records/records_internal.h"
+#include "../../storage/storage_internal.h"
 #include "trial_internal.h"
 
 #define CHUNK_RECORDS 4096
@@ -61,7 +60,7 @@ static size_t chunk_of(const uint64_t *offsets, size_t count) {
     return taken;
 }
 
-static presto_status copy_once(copying *job, presto_shard *shard, int fd,
+static presto_status copy_once(copying *job, presto_shard *shard, presto__object object,
                                presto_shard_writer *writer, presto_buffer *room,
                                presto_error *err) {
     uint64_t records = presto_shard_records(shard);
@@ -76,7 +75,7 @@ static presto_status copy_once(copying *job, presto_shard *shard, int fd,
                                "a record of %ju bytes is not copied", (uintmax_t)bytes);
         for (size_t i = 0; i < count; i++)
             sizes[i] = (uint32_t)(offsets[first + i + 1] - offsets[first + i]);
-        const presto__file_place place = {fd, presto_shard_path(shard), offsets[first]};
+        const presto__object_place place = {object, presto_shard_path(shard), offsets[first]};
         room->bytes = 0;
         PRESTO_TRY(presto_buffer_reserve(room, (size_t)bytes, err));
         PRESTO_TRY(presto__read_at(place, room->data, (size_t)bytes, &got, err));
@@ -97,18 +96,18 @@ static presto_status copy_shard(copying *job, presto_shard *shard, const char *p
     presto_shard_writer_options options;
     presto_shard_writer *writer = NULL;
     presto_buffer room = {0};
-    int fd = -1;
-    struct stat info;
+    presto__object object = {0};
+    presto__object_info info;
     presto_shard_writer_options_defaults(&options);
-    PRESTO_TRY(presto__open_regular(presto_shard_path(shard), &fd, &info, err));
+    PRESTO_TRY(presto__object_open(presto_shard_path(shard), &object, &info, err));
     presto_status status = presto_shard_writer_open(path, &options, &writer, err);
     for (uint64_t k = 0; k < job->times && status == PRESTO_OK; k++)
-        status = copy_once(job, shard, fd, writer, &room, err);
+        status = copy_once(job, shard, object, writer, &room, err);
     if (status == PRESTO_OK)
         status = presto_shard_writer_finish(writer, summary_out, err);
     presto_shard_writer_free(writer);
     presto_buffer_done(&room);
-    close(fd);
+    presto__object_close(&object);
     return status;
 }
 

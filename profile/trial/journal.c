@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../../base/file_internal.h"
 #include "../../base/json_limit_internal.h"

@@ -3,8 +3,8 @@
  * A look: a run that is short, of some records. The cached epochs follow the last cold one in the
  * same loader, whose workers and memory are warm then. Where that cannot be, they have another one.
  */
-#include "../../base/storage_internal.h"
 #include "../../loader/loader_internal.h"
+#include "../../storage/play_internal.h"
 #include "load_internal.h"
 
 #include <math.h>

@@ -5,11 +5,10 @@
  * long after it was written. So trial datasets are read before anything is measured.
  */
 #include "../../base/clock_internal.h"
-#include "../../base/file_internal.h"
+#include "../../storage/storage_internal.h"
 #include "trial_internal.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define TIMES 2
 /* Slow storage need not be read to the end. */
@@ -17,14 +16,17 @@
 #define READ_BYTES ((size_t)1 << 20)
 
 static void read_file(const char *path, char *room, uint64_t until_ns) {
-    int fd;
-    struct stat info;
+    presto__object object;
+    presto__object_info info;
+    size_t got = 1;
     (void)presto__drop_from_cache(path, NULL);
-    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+    if (presto__object_open(path, &object, &info, NULL) < 0)
         return;
-    while (presto__clock_ns() < until_ns && read(fd, room, READ_BYTES) > 0)
-        continue;
-    close(fd);
+    for (uint64_t at = 0; got > 0 && presto__clock_ns() < until_ns; at += got)
+        if (presto__read_at((presto__object_place){object, path, at}, room, READ_BYTES, &got,
+                            NULL) < 0)
+            break;
+    presto__object_close(&object);
 }
 
 presto_status presto__settle(const char *dir, presto_error *err) {

@@ -2,7 +2,7 @@
 /*
  * Room trial. One trial: what is run, what is measured meanwhile, and what that says about the whole. Trials
  * use the public API only, as any user would. Nothing here compares strategies.
- * May see: base, room stats, and the headers of profile/.
+ * May see: base, storage, room stats, and the headers of profile/.
  */
 #ifndef PRESTO_PROFILE_TRIAL_INTERNAL_H
 #define PRESTO_PROFILE_TRIAL_INTERNAL_H

@@ -3,15 +3,15 @@
 #include <presto/dataset.h>
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <presto/numbers.h>
 
 #include "../../base/checked_internal.h"
-#include "../../base/fan_out_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/paths_internal.h"
+#include "../../storage/fan_out_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../records_internal.h"
 #include "dataset_parts_internal.h"
 
@@ -217,15 +217,15 @@ static presto_status fit_codec(presto_dataset *dataset, const char *dir, presto_
  */
 static presto_status check_large_shard(const presto_dataset *dataset, size_t i, presto_error *err) {
     const presto_dataset_shard *says = &dataset->info.shards[i];
-    struct stat info;
+    presto__object_info info;
     if (dataset->options.tolerate || says->records < MANY_RECORDS ||
-        stat(dataset->paths[i], &info) != 0 || (uint64_t)info.st_size >= says->stored_bytes)
+        presto__object_find(dataset->paths[i], &info, NULL) < 0 || info.bytes >= says->stored_bytes)
         return PRESTO_OK;
-    presto_status status = presto_fail(
-        err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-        "%ju byte%s, but dataset.json says %ju record%s in %ju 'stored_bytes'",
-        (uintmax_t)info.st_size, presto_plural((uint64_t)info.st_size), (uintmax_t)says->records,
-        presto_plural(says->records), (uintmax_t)says->stored_bytes);
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                    "%ju byte%s, but dataset.json says %ju record%s in %ju 'stored_bytes'",
+                    (uintmax_t)info.bytes, presto_plural(info.bytes), (uintmax_t)says->records,
+                    presto_plural(says->records), (uintmax_t)says->stored_bytes);
     presto_error_set_file(err, dataset->paths[i]);
     return status;
 }

@@ -3,16 +3,11 @@
 #include <presto/dataset.h>
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
+#include "../../storage/storage_internal.h"
 #include "dataset_internal.h"
-
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 /* The file's name in its folder. */
 static const char *name_of(const char *path) {
@@ -89,13 +84,13 @@ out:
 presto_status presto__dataset_find_ours(const char *const *paths, size_t path_count,
                                         presto_dataset_info *info, char **dir_out,
                                         presto_error *err) {
-    char *dir = is_folder(paths[0]) ? strdup(paths[0]) : presto__folder_of(paths[0]);
+    char *dir = presto__object_is_folder(paths[0]) ? strdup(paths[0]) : presto__folder_of(paths[0]);
     if (dir == NULL)
         return presto_fail_memory(err, strlen(paths[0]));
-    bool folder = is_folder(paths[0]);
+    bool folder = presto__object_is_folder(paths[0]);
     bool together = !folder || path_count == 1;
     for (size_t i = 1; i < path_count && together; i++) {
-        char *other = is_folder(paths[i]) ? NULL : presto__folder_of(paths[i]);
+        char *other = presto__object_is_folder(paths[i]) ? NULL : presto__folder_of(paths[i]);
         together = other != NULL && strcmp(other, dir) == 0;
         free(other);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room dataset: many shards as one: dataset.json, or the TFRecord files that a user's paths mean.
- * May see: base, rooms frame, codec, example and shard.
+ * May see: base, storage, rooms frame, codec, example and shard.
  * An open dataset never changes, except that its shards are opened at first use. Lock: of the list
  * of shards, in dataset.c.
  */

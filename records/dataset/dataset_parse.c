@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include <presto/frame.h>
+#include <presto/storage.h>
 #include <presto/text.h>
 
 #include "../../base/checked_internal.h"

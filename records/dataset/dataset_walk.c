@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "../../base/fan_out_internal.h"
+#include "../../storage/fan_out_internal.h"
 #include "../records_internal.h"
 #include "dataset_parts_internal.h"
 

@@ -8,18 +8,17 @@
 #include "dataset_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <presto/dataset.h>
 
 #include "../../base/content_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_walk_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../shard/shard_internal.h"
 
 void presto__listing_done(presto__listing *listing) {
@@ -112,14 +111,19 @@ static presto_status holds_records(presto__listing *listing, const char *path, c
     *holds_out = named_as_records(name);
     if (*holds_out)
         return PRESTO_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return errno == EACCES || errno == EPERM || errno == ENOENT
-                   ? PRESTO_OK
-                   : presto_fail_errno(err, errno, path, "cannot open");
-    presto_status status =
-        presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, err);
-    close(fd);
+    presto__object object;
+    presto__object_info info;
+    presto_error why;
+    presto_status status = presto__object_open(path, &object, &info, &why);
+    if (status < 0) {
+        if (why.sys_errno == EACCES || why.sys_errno == EPERM || why.sys_errno == ENOENT)
+            return PRESTO_OK;
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    status = presto__read_at((presto__object_place){object, path, 0}, head, sizeof head, &got, err);
+    presto__object_close(&object);
     PRESTO_TRY(status);
     const presto_span start = presto_span_of(head, got);
     *holds_out = presto__is_tfrecord(start);
@@ -257,9 +261,9 @@ static bool is_of_tfds(const char *path) {
     char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path));
     bool is_there = false;
     for (size_t i = 0; folder != NULL && i < sizeof names / sizeof names[0] && !is_there; i++) {
-        struct stat info;
+        presto__object_info info;
         char *file = presto__join_path(folder, names[i]);
-        is_there = file != NULL && stat(file, &info) == 0;
+        is_there = file != NULL && presto__object_find(file, &info, NULL) == PRESTO_OK;
         free(file);
     }
     free(folder);
@@ -331,10 +335,9 @@ static presto_status check_splits(const presto__listing *listing, size_t start, 
 }
 
 static presto_status listing_add(presto__listing *listing, const char *path, presto_error *err) {
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return presto__fail_open(err, errno, path);
-    if (!S_ISDIR(info.st_mode))
+    presto__object_info info;
+    PRESTO_TRY(presto__object_find(path, &info, err));
+    if (info.type != PRESTO__OBJECT_FOLDER)
         return add_path(listing, strdup(path), err);
     size_t start = listing->count;
     const presto__folder_walk walk = {.user = listing, .name = want_name, .found = add_found};

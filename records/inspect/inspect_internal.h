@@ -2,7 +2,7 @@
 /*
  * Room inspect: files that may be damaged or foreign: walking past damage, guessing what records
  * are, verify, repair, summary.
- * May see: base and all other rooms of records/.
+ * May see: base, storage and all other rooms of records/.
  * No lock.
  */
 #ifndef PRESTO_INSPECT_INTERNAL_H

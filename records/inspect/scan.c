@@ -8,12 +8,9 @@
 #include "inspect_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "../../base/file_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../frame/frame_internal.h"
 #include "../shard/shard_internal.h"
 
@@ -21,7 +18,7 @@
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
 
 struct presto__scan {
-    int fd;
+    presto__object object;
     char *path;
     presto_file_compression compression;
     uint64_t file_bytes;
@@ -34,18 +31,18 @@ struct presto__scan {
 };
 
 static presto_status open_scan(presto__scan *scan, const char *path, presto_error *err) {
-    struct stat info;
+    presto__object_info info;
     uint8_t head[512];
     size_t got;
     scan->path = strdup(path);
     if (scan->path == NULL)
         return presto_fail_memory(err, strlen(path));
-    PRESTO_TRY(presto__open_regular(path, &scan->fd, &info, err));
-    scan->file_bytes = (uint64_t)info.st_size;
-    PRESTO_TRY(
-        presto__read_at((presto__file_place){scan->fd, path, 0}, head, sizeof head, &got, err));
+    PRESTO_TRY(presto__object_open(path, &scan->object, &info, err));
+    scan->file_bytes = info.bytes;
+    PRESTO_TRY(presto__read_at((presto__object_place){scan->object, path, 0}, head, sizeof head,
+                               &got, err));
     scan->compression = presto__detect_compression(presto_span_of(head, got));
-    return presto__byte_stream_new(scan->fd, scan->path, scan->compression, &scan->stream, err);
+    return presto__byte_stream_new(scan->object, scan->path, scan->compression, &scan->stream, err);
 }
 
 presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
@@ -53,7 +50,6 @@ presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
     presto__scan *scan = calloc(1, sizeof *scan);
     if (scan == NULL)
         return presto_fail_memory(err, sizeof *scan);
-    scan->fd = -1;
     scan->max_payload_bytes = presto__payload_limit(max_payload_bytes);
     presto_status status = open_scan(scan, path, err);
     if (status < 0) {
@@ -68,8 +64,7 @@ void presto__scan_free(presto__scan *scan) {
     if (scan == NULL)
         return;
     presto__byte_stream_free(scan->stream);
-    if (scan->fd >= 0)
-        close(scan->fd);
+    presto__object_close(&scan->object);
     free(scan->path);
     free(scan);
 }
@@ -179,7 +174,7 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
     if (status == PRESTO_END)
         return finish(scan, item_out);
     if (status < 0 && scan->offset == 0)
-        PRESTO_TRY(presto__refuse_foreign(scan->fd, scan->path, scan->compression,
+        PRESTO_TRY(presto__refuse_foreign(scan->object, scan->path, scan->compression,
                                           scan->max_payload_bytes, err));
     if (status < 0)
         return lose_until_next(scan, kind_of(status), item_out, err);

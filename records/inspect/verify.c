@@ -4,10 +4,8 @@
 #include <presto/inspect.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <presto/crc32c.h>
@@ -18,6 +16,7 @@
 #include "../../base/options_internal.h"
 #include "../../base/paths_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -309,10 +308,10 @@ static bool same_offsets(const verifier *v, const presto__index *index) {
 }
 
 static presto_status check_index(verifier *v, presto_error *err) {
-    struct stat info;
+    presto__object_info info;
     presto__index index = {0};
     presto_error fault;
-    int fd;
+    presto__object object;
     char *name = presto__index_name(v->path);
     if (name == NULL)
         return presto_fail_memory(err, strlen(v->path));
@@ -323,15 +322,15 @@ static presto_status check_index(verifier *v, presto_error *err) {
         (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
         return report_file(v, PRESTO_FAULT_IO, fault.message, err);
     }
-    if (!is_there || presto__open_regular(v->path, &fd, &info, NULL) != PRESTO_OK) {
+    if (!is_there || presto__object_open(v->path, &object, &info, NULL) != PRESTO_OK) {
         free(name);
         return PRESTO_OK;
     }
     /* All offsets are compared below, so an index without the file's content may have any time. */
     const presto__index_data data = {
-        .fd = fd, .path = v->path, .bytes = (uint64_t)info.st_size, .any_time = true};
+        .object = object, .path = v->path, .bytes = info.bytes, .any_time = true};
     presto_status status = read_index(name, &data, &index, &fault);
-    close(fd);
+    presto__object_close(&object);
     free(name);
     const char *message = NULL;
     if (status == PRESTO_END)
@@ -414,9 +413,9 @@ presto_status presto_verify_file_sized(const char *path, const presto_verify_opt
 static presto_status file_crc(const char *path, const presto_verify_options *options,
                               uint32_t *crc_out, presto_error *err) {
     const size_t piece = (size_t)256 << 10;
-    int fd;
-    struct stat info;
-    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+    presto__object object;
+    presto__object_info info;
+    if (presto__object_open(path, &object, &info, NULL) < 0)
         return PRESTO_END; /* already reported */
     uint8_t *bytes = malloc(piece);
     presto_status status = bytes != NULL ? PRESTO_OK : presto_fail_memory(err, piece);
@@ -427,7 +426,8 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
             status = presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
             break;
         }
-        status = presto__read_at((presto__file_place){fd, path, offset}, bytes, piece, &got, err);
+        status =
+            presto__read_at((presto__object_place){object, path, offset}, bytes, piece, &got, err);
         if (status < 0)
             status = PRESTO_END;
         else if (got == 0)
@@ -437,7 +437,7 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
         offset += got;
     }
     free(bytes);
-    close(fd);
+    presto__object_close(&object);
     if (status == PRESTO_OK)
         *crc_out = crc;
     return status;
@@ -447,15 +447,15 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
 static presto_status check_manifest(verifier *v, const presto_dataset_shard *says, uint64_t records,
                                     presto_error *err) {
     char message[160];
-    struct stat info;
+    presto__object_info info;
     uint32_t crc;
-    if (stat(v->path, &info) != 0)
+    if (presto__object_find(v->path, &info, NULL) < 0)
         return PRESTO_OK; /* already reported */
-    if ((uint64_t)info.st_size != says->stored_bytes || records != says->records) {
+    if (info.bytes != says->stored_bytes || records != says->records) {
         snprintf(message, sizeof message,
                  "%ju whole record%s in %ju byte%s, but dataset.json says %ju in %ju",
-                 (uintmax_t)records, presto_plural(records), (uintmax_t)info.st_size,
-                 presto_plural((uint64_t)info.st_size), (uintmax_t)says->records,
+                 (uintmax_t)records, presto_plural(records), (uintmax_t)info.bytes,
+                 presto_plural(info.bytes), (uintmax_t)says->records,
                  (uintmax_t)says->stored_bytes);
         return report_file(v, PRESTO_FAULT_MANIFEST, message, err);
     }
@@ -540,8 +540,7 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
     presto_dataset *dataset = NULL;
     presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
     if (status == PRESTO_OK) {
-        struct stat what;
-        bool is_folder = path_count == 1 && stat(paths[0], &what) == 0 && S_ISDIR(what.st_mode);
+        bool is_folder = path_count == 1 && presto__object_is_folder(paths[0]);
         status = verify_ours(dataset, is_folder ? paths[0] : NULL, options, result, err);
         presto_dataset_free(dataset);
         return status;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequential reading with a sliding window, plain or through zlib. */
-#define _GNU_SOURCE /* SEEK_DATA */
 #include "../records_internal.h"
 #include "shard_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include "../../base/file_internal.h"
 #include "../frame/frame_internal.h"
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -22,7 +18,7 @@
 #define CLASSES (64 / CLASS_BITS)
 
 struct presto__byte_stream {
-    int fd;
+    presto__object object;
     const char *path;
     presto_file_compression compression;
     uint64_t file_offset; /* next byte of the file to be read */
@@ -41,12 +37,13 @@ struct presto__byte_stream {
     void *stop_user;
 };
 
-presto_status presto__byte_stream_new(int fd, const char *path, presto_file_compression compression,
+presto_status presto__byte_stream_new(presto__object object, const char *path,
+                                      presto_file_compression compression,
                                       presto__byte_stream **stream_out, presto_error *err) {
     presto__byte_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return presto_fail_memory(err, sizeof *stream);
-    stream->fd = fd;
+    stream->object = object;
     stream->path = path;
     stream->compression = compression;
     if (compression != PRESTO_FILE_PLAIN) {
@@ -77,8 +74,8 @@ void presto__byte_stream_ask(presto__byte_stream *stream, presto_stop_fn should_
     stream->stop_user = user;
 }
 
-void presto__byte_stream_set_fd(presto__byte_stream *stream, int fd) {
-    stream->fd = fd;
+void presto__byte_stream_set_object(presto__byte_stream *stream, presto__object object) {
+    stream->object = object;
 }
 
 presto_status presto__byte_stream_rewind(presto__byte_stream *stream, presto_error *err) {
@@ -149,21 +146,13 @@ void presto__byte_stream_spend(presto__byte_stream *stream, uint64_t payload_byt
 }
 
 uint64_t presto__byte_stream_skip_hole(presto__byte_stream *stream, uint64_t from, size_t keep) {
-#ifdef SEEK_DATA
     if (stream->compression != PRESTO_FILE_PLAIN || stream->ended)
         return from;
-    /* Reads name their offset, so the descriptor's own position is not used. */
-    off_t data = lseek(stream->fd, (off_t)from, SEEK_DATA);
-    if (data < 0 && errno == ENXIO)
-        data = lseek(stream->fd, 0, SEEK_END);
-    if (data < 0 || (uint64_t)data < from + keep + READ_BYTES)
+    uint64_t data = presto__object_next_data(stream->object, from);
+    if (data == UINT64_MAX || data < from + keep + READ_BYTES)
         return from;
-    from = (uint64_t)data - keep;
+    from = data - keep;
     presto__byte_stream_seek(stream, from);
-#else
-    (void)stream;
-    (void)keep;
-#endif
     return from;
 }
 
@@ -191,7 +180,7 @@ static presto_status fill_plain(presto__byte_stream *stream, size_t most, presto
     PRESTO_TRY(presto_buffer_reserve(&stream->window, most, err));
     size_t got;
     presto_status status =
-        presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
+        presto__read_at((presto__object_place){stream->object, stream->path, stream->file_offset},
                         stream->window.data + stream->window.bytes, most, &got, &stream->failure);
     if (status < 0)
         return fail_read(stream, status, err);
@@ -212,7 +201,7 @@ static presto_status fail_inflate(presto__byte_stream *stream, presto_status sta
 static presto_status refill_input(presto__byte_stream *stream, presto_error *err) {
     size_t got;
     presto_status status =
-        presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
+        presto__read_at((presto__object_place){stream->object, stream->path, stream->file_offset},
                         stream->input, READ_BYTES, &got, &stream->failure);
     if (status < 0)
         return fail_read(stream, status, err);

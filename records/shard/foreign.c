@@ -84,12 +84,13 @@ static presto_status look_at(presto__byte_stream *stream, uint64_t max_payload_b
     return PRESTO_OK;
 }
 
-presto_status presto__refuse_foreign(int fd, const char *path, presto_file_compression compression,
+presto_status presto__refuse_foreign(presto__object object, const char *path,
+                                     presto_file_compression compression,
                                      uint64_t max_payload_bytes, presto_error *err) {
     presto__byte_stream *stream;
     const presto__content *content = NULL;
     bool is_gzip = compression == PRESTO_FILE_GZIP;
-    PRESTO_TRY(presto__byte_stream_new(fd, path, compression, &stream, err));
+    PRESTO_TRY(presto__byte_stream_new(object, path, compression, &stream, err));
     presto_status status = look_at(stream, max_payload_bytes, is_gzip, &content, err);
     presto__byte_stream_free(stream);
     if (status == PRESTO_OK && content != NULL)

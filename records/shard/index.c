@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <presto/shard.h>
 
@@ -110,7 +109,7 @@ static presto_status sum_places(const presto__index_data *data, const uint8_t pl
         uint64_t at = presto__load_u64(places + i * 8);
         if (at > data->bytes)
             return PRESTO_END;
-        PRESTO_TRY(presto__read_at((presto__file_place){data->fd, data->path, at}, bytes,
+        PRESTO_TRY(presto__read_at((presto__object_place){data->object, data->path, at}, bytes,
                                    sizeof bytes, &got, err));
         crc = presto_crc32c(crc, bytes, got);
     }
@@ -135,7 +134,7 @@ static presto_status check_frames(const presto__index_data *data, presto__index 
                 PRESTO_TRY(presto__index_load(index, block, err));
         }
         uint64_t start = index->offsets[record], length = 0;
-        PRESTO_TRY(presto__read_at((presto__file_place){data->fd, data->path, start}, header,
+        PRESTO_TRY(presto__read_at((presto__object_place){data->object, data->path, start}, header,
                                    sizeof header, &got, err));
         if (presto__frame_parse_header(presto_span_of(header, got), start, &rules, &length, NULL) !=
                 PRESTO_OK ||
@@ -237,17 +236,17 @@ static presto_status check_block(const char *path, const presto__index *index, u
     return PRESTO_OK;
 }
 
-static presto_status load_block(int fd, const char *path, presto__index *index, uint64_t block,
-                                presto_error *err) {
+static presto_status load_block(presto__object object, const char *path, presto__index *index,
+                                uint64_t block, presto_error *err) {
     size_t count, got, got_crc = 0;
     uint64_t first = block_at(index, block, &count);
     uint64_t crc_at = index->offsets_at + (index->count + 1) * 8 + block * CRC_BYTES;
     uint8_t crc[CRC_BYTES];
     uint64_t *offsets = index->offsets + first;
-    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, index->offsets_at + first * 8},
+    PRESTO_TRY(presto__read_at((presto__object_place){object, path, index->offsets_at + first * 8},
                                offsets, count * 8, &got, err));
-    PRESTO_TRY(
-        presto__read_at((presto__file_place){fd, path, crc_at}, crc, sizeof crc, &got_crc, err));
+    PRESTO_TRY(presto__read_at((presto__object_place){object, path, crc_at}, crc, sizeof crc,
+                               &got_crc, err));
     if (got < count * 8 || got_crc < sizeof crc)
         return corrupt(path, "it has become shorter", err);
     if (!presto__crc_matches(presto__load_u32(crc),
@@ -258,13 +257,13 @@ static presto_status load_block(int fd, const char *path, presto__index *index, 
     return PRESTO_OK;
 }
 
-static presto_status open_file(const char *path, int fd, uint64_t file_bytes,
+static presto_status open_file(const char *path, presto__object object, uint64_t file_bytes,
                                const presto__index_data *data, presto__index *index,
                                presto_error *err) {
     uint8_t prefix[PREFIX_BYTES];
     size_t got;
     PRESTO_TRY(
-        presto__read_at((presto__file_place){fd, path, 0}, prefix, sizeof prefix, &got, err));
+        presto__read_at((presto__object_place){object, path, 0}, prefix, sizeof prefix, &got, err));
     presto_status status =
         parse_header(path, data, presto_span_of(prefix, got), file_bytes, index, err);
     if (status != PRESTO_OK)
@@ -275,7 +274,7 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes,
     if (index->offsets == NULL || index->loaded == NULL)
         return presto_fail_memory(err, (index->count + 1) * sizeof *index->offsets);
     if (index->count >> BLOCK_BITS == 0)
-        PRESTO_TRY(load_block(fd, path, index, 0, err));
+        PRESTO_TRY(load_block(object, path, index, 0, err));
     if (!index->is_dated || data->any_time)
         return PRESTO_OK;
     return data->plain ? check_frames(data, index, err) : PRESTO_END;
@@ -284,20 +283,19 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes,
 presto_status presto__index_open(const char *path, const presto__index_data *data,
                                  presto__index *index_out, presto_error *err) {
     presto__index index = {.data_bytes = data->bytes, .plain = data->plain};
-    struct stat info;
+    presto__object_info info;
     presto_error failure;
-    int fd = -1;
-    presto_status status = presto__open_regular(path, &fd, &info, &failure);
+    presto__object object = {0};
+    presto_status status = presto__object_open(path, &object, &info, &failure);
     if (status < 0) {
         if (status == PRESTO_ERR_NOT_FOUND || failure.sys_errno == ENOTDIR)
             status = PRESTO_END;
     } else if ((index.path = strdup(path)) == NULL) {
         status = presto_fail_memory(&failure, strlen(path));
     } else {
-        status = open_file(path, fd, (uint64_t)info.st_size, data, &index, &failure);
+        status = open_file(path, object, info.bytes, data, &index, &failure);
     }
-    if (fd >= 0)
-        close(fd);
+    presto__object_close(&object);
     if (status == PRESTO_OK)
         *index_out = index;
     else
@@ -308,11 +306,11 @@ presto_status presto__index_open(const char *path, const presto__index_data *dat
 }
 
 presto_status presto__index_load(presto__index *index, uint64_t block, presto_error *err) {
-    struct stat info;
-    int fd;
-    PRESTO_TRY(presto__open_regular(index->path, &fd, &info, err));
-    presto_status status = load_block(fd, index->path, index, block, err);
-    close(fd);
+    presto__object_info info;
+    presto__object object;
+    PRESTO_TRY(presto__object_open(index->path, &object, &info, err));
+    presto_status status = load_block(object, index->path, index, block, err);
+    presto__object_close(&object);
     return status;
 }
 
@@ -397,8 +395,8 @@ static presto_status sum_file(const presto__index_data *data, uint32_t *crc_out,
         size_t got = 0;
         status = presto__stop_check(err);
         if (status == PRESTO_OK)
-            status = presto__read_at((presto__file_place){data->fd, data->path, at}, bytes, piece,
-                                     &got, err);
+            status = presto__read_at((presto__object_place){data->object, data->path, at}, bytes,
+                                     piece, &got, err);
         if (status == PRESTO_OK && got == 0)
             status = presto_fail(err, PRESTO_ERR_CORRUPT, at,
                                  "the file has changed while it was indexed");
@@ -413,21 +411,22 @@ static presto_status sum_file(const presto__index_data *data, uint32_t *crc_out,
 
 presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
                                         uint64_t count, uint64_t data_bytes, presto_error *err) {
-    struct stat info;
-    int fd;
+    presto__object_info info;
+    presto__object object;
     uint8_t head[512];
     size_t got = 0;
-    PRESTO_TRY(presto__open_regular(data_path, &fd, &info, err));
+    PRESTO_TRY(presto__object_open(data_path, &object, &info, err));
     char *path = presto__index_name(data_path);
-    presto_status status = path == NULL ? presto_fail_memory(err, strlen(data_path))
-                                        : presto__read_at((presto__file_place){fd, data_path, 0},
-                                                          head, sizeof head, &got, err);
-    if (status == PRESTO_OK && (uint64_t)info.st_size != data_bytes)
+    presto_status status = path == NULL
+                               ? presto_fail_memory(err, strlen(data_path))
+                               : presto__read_at((presto__object_place){object, data_path, 0}, head,
+                                                 sizeof head, &got, err);
+    if (status == PRESTO_OK && info.bytes != data_bytes)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "the file has changed while it was indexed");
     if (status == PRESTO_OK) {
         const presto__index_data data = {
-            .fd = fd,
+            .object = object,
             .path = data_path,
             .bytes = data_bytes,
             .plain = presto__detect_compression(presto_span_of(head, got)) == PRESTO_FILE_PLAIN,
@@ -438,7 +437,7 @@ presto_status presto__shard_index_write(const char *data_path, const uint64_t *o
         if (status == PRESTO_OK)
             status = presto__index_write(path, &contents, true, err);
     }
-    close(fd);
+    presto__object_close(&object);
     free(path);
     return status < 0 ? status : presto__sync_folder_of(data_path, err);
 }

@@ -69,7 +69,7 @@ static char *name_apart(const presto__index_data *data, const char *folder) {
     presto__digest_add(&digest, &data->bytes, sizeof data->bytes);
     for (size_t i = 0; i < 2; i++) {
         size_t got;
-        if (presto__read_at((presto__file_place){data->fd, data->path, ends[i]}, bytes,
+        if (presto__read_at((presto__object_place){data->object, data->path, ends[i]}, bytes,
                             sizeof bytes, &got, NULL) != PRESTO_OK)
             return NULL;
         presto__digest_add(&digest, bytes, got);
@@ -141,21 +141,20 @@ static presto_status write_apart(const presto_shard *shard, const presto__index_
 
 /* Is the file the one that was opened, and unchanged since? */
 static bool is_unchanged(const presto_shard *shard) {
-    struct stat info;
-    return stat(shard->path, &info) == 0 && info.st_dev == shard->device &&
-           info.st_ino == shard->inode && (uint64_t)info.st_size == shard->file_bytes &&
-           presto__mtime_ns(&info) == shard->mtime_ns;
+    presto__object_info info;
+    return presto__object_find(shard->path, &info, NULL) == PRESTO_OK &&
+           presto__object_is_same(&info, &shard->info);
 }
 
 presto_status presto__shard_keep_index(presto_shard *shard, presto_error *err) {
     const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
     const presto_keep_index how = shard->options.keep_index;
-    int fd;
+    presto__object object;
     if (how == PRESTO_KEEP_NO_INDEX || shard->options.ignore_index || found == NULL ||
         found->damaged.bytes > 0 || !is_unchanged(shard))
         return PRESTO_OK;
-    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
-    const presto__index_data data = {.fd = fd,
+    PRESTO_TRY(presto__shard_acquire(shard, &object, err));
+    const presto__index_data data = {.object = object,
                                      .path = shard->path,
                                      .bytes = shard->file_bytes,
                                      .plain = shard->compression == PRESTO_FILE_PLAIN};

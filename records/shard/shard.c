@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
@@ -30,24 +29,19 @@ static presto_status init_locks(presto_shard *shard, presto_error *err) {
 }
 
 static presto_status look_at_file(presto_shard *shard, presto_error *err) {
-    struct stat info;
     uint8_t head[512];
     size_t got;
-    PRESTO_TRY(presto__open_regular(shard->path, &shard->fd, &info, err));
-    shard->file_bytes = (uint64_t)info.st_size;
-    shard->mtime_ns = presto__mtime_ns(&info);
-    shard->device = info.st_dev;
-    shard->inode = info.st_ino;
-    PRESTO_TRY(presto__read_at((presto__file_place){shard->fd, shard->path, 0}, head, sizeof head,
-                               &got, err));
+    PRESTO_TRY(presto__object_open(shard->path, &shard->object, &shard->info, err));
+    shard->file_bytes = shard->info.bytes;
+    PRESTO_TRY(presto__read_at((presto__object_place){shard->object, shard->path, 0}, head,
+                               sizeof head, &got, err));
     shard->compression = presto__detect_compression(presto_span_of(head, got));
     shard->has_records = presto__is_tfrecord(presto_span_of(head, got));
     if (!shard->options.map || shard->compression != PRESTO_FILE_PLAIN || shard->file_bytes == 0)
         return PRESTO_OK;
-    void *mapping = mmap(NULL, (size_t)shard->file_bytes, PROT_READ, MAP_SHARED, shard->fd, 0);
-    if (mapping == MAP_FAILED)
+    shard->mapping = presto__object_map(shard->object, shard->file_bytes);
+    if (shard->mapping == NULL && errno != 0)
         return presto_fail_errno(err, errno, shard->path, "cannot map");
-    shard->mapping = mapping;
     return PRESTO_OK;
 }
 
@@ -62,7 +56,6 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
         return presto_fail_memory(err, sizeof *shard);
     shard->options = taken;
     shard->options.max_payload_bytes = presto__payload_limit(shard->options.max_payload_bytes);
-    shard->fd = -1;
     presto_status status = init_locks(shard, err);
     if (status < 0) {
         free(shard);
@@ -92,8 +85,7 @@ void presto_shard_free(presto_shard *shard) {
     if (shard == NULL)
         return;
     presto__fd_pool_leave(shard);
-    if (shard->fd >= 0)
-        close(shard->fd);
+    presto__object_close(&shard->object);
     if (shard->mapping != NULL)
         munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
     presto__byte_stream_free(shard->stream);

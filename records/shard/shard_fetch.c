@@ -3,11 +3,10 @@
  * Reads consecutive records of a shard in large pieces and checks them while they are in the
  * processor's cache. Damage affects only its record: the fetch continues behind it.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 
-#include "../../base/storage_internal.h"
+#include "../../storage/play_internal.h"
 #include "../frame/frame_internal.h"
 #include "../records_internal.h"
 #include "shard_parts_internal.h"
@@ -144,7 +143,7 @@ static presto_status check_offsets(fetch *job, size_t count) {
 
 /* Bytes of the block that have been read so far. */
 typedef struct reading {
-    int fd;
+    presto__object object;
     uint64_t start; /* offset in the file of data[0] */
     uint8_t *data;
     size_t bytes; /* wanted in total */
@@ -156,8 +155,9 @@ static presto_status read_more(const fetch *job, size_t i, reading *in) {
     size_t left = in->bytes - in->have, got;
     size_t want =
         left <= PRESTO__PIECE_BYTES + PRESTO__PIECE_BYTES / 4 ? left : PRESTO__PIECE_BYTES;
-    PRESTO_TRY(presto__read_at((presto__file_place){in->fd, job->shard->path, in->start + in->have},
-                               in->data + in->have, want, &got, job->err));
+    PRESTO_TRY(
+        presto__read_at((presto__object_place){in->object, job->shard->path, in->start + in->have},
+                        in->data + in->have, want, &got, job->err));
     in->have += got;
     return got > 0 ? PRESTO_OK
                    : presto__shard_fail_short(job->shard, job->first + i, in->start + in->have,
@@ -201,7 +201,7 @@ static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data
     const uint64_t *offsets = job->offsets;
     reading in = {.start = offsets[i], .data = data};
     in.bytes = (size_t)(offsets[end] - offsets[i]);
-    PRESTO_TRY(presto__shard_acquire(job->shard, &in.fd, job->err));
+    PRESTO_TRY(presto__shard_acquire(job->shard, &in.object, job->err));
     presto_status status = PRESTO_OK;
     while (i < end && status == PRESTO_OK) {
         size_t at = (size_t)(offsets[i] - in.start);
@@ -230,7 +230,7 @@ static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data
 static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
     const uint64_t *offsets = job->offsets;
     presto__storage_thread *played = presto__storage_bound();
-    const presto__storage_piece piece = {(int)(job->shard->inode & INT_MAX), offsets[i],
+    const presto__storage_piece piece = {(int)(job->shard->info.identity[1] & INT_MAX), offsets[i],
                                          offsets[end] - offsets[i]};
     if (played != NULL)
         presto__storage_read(played, presto__storage_begin(played), &piece);
@@ -258,14 +258,14 @@ presto_status presto__shard_describe(presto_shard *shard, const presto__damage *
     uint64_t payload_bytes = 0, place = damage->end - damage->offset;
     size_t want = place < HEADER ? (size_t)place : HEADER, got;
     presto_status status;
-    int fd;
+    presto__object object;
     if (damage->stream_fault != NULL) {
         *why_out = *damage->stream_fault;
         return PRESTO_OK;
     }
-    PRESTO_TRY(presto__shard_acquire(shard, &fd, why_out));
-    status = presto__read_at((presto__file_place){fd, shard->path, damage->offset}, header, want,
-                             &got, why_out);
+    PRESTO_TRY(presto__shard_acquire(shard, &object, why_out));
+    status = presto__read_at((presto__object_place){object, shard->path, damage->offset}, header,
+                             want, &got, why_out);
     presto__shard_release(shard);
     PRESTO_TRY(status);
     *read_bytes_io += got;
@@ -421,14 +421,14 @@ presto_status presto__stretch_describe(presto_shard *shard, const presto__stretc
 
 void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
     presto__places places;
-    int fd;
+    presto__object object;
     if (shard->compression != PRESTO_FILE_PLAIN || count == 0 ||
         !presto__shard_reaches(shard, first, count) ||
         presto__shard_places(shard, first, count, &places, NULL) < 0 ||
-        presto__shard_acquire(shard, &fd, NULL) < 0)
+        presto__shard_acquire(shard, &object, NULL) < 0)
         return;
     uint64_t start = places.offsets[0], end = places.offsets[count];
     if (start < end && end <= shard->file_bytes) /* the offsets come from a file */
-        (void)posix_fadvise(fd, (off_t)start, (off_t)(end - start), POSIX_FADV_WILLNEED);
+        presto__object_will_read(object, start, end - start);
     presto__shard_release(shard);
 }

@@ -25,7 +25,7 @@ static presto_status view_header(presto__hopper *hop, uint64_t offset, presto_sp
         size_t got;
         hop->bytes.bytes = 0;
         PRESTO_TRY(presto_buffer_reserve(&hop->bytes, want, err));
-        PRESTO_TRY(presto__read_at((presto__file_place){hop->fd, hop->shard->path, offset},
+        PRESTO_TRY(presto__read_at((presto__object_place){hop->object, hop->shard->path, offset},
                                    hop->bytes.data, want, &got, err));
         hop->bytes.bytes = got;
         hop->start = offset;
@@ -90,8 +90,8 @@ static presto_status resync(presto__hopper *hop, uint64_t offset, uint64_t *foun
     if (hop->stream != NULL)
         return PRESTO_END; /* the rest of a damaged compressed file is useless */
     if (hop->search == NULL)
-        PRESTO_TRY(
-            presto__byte_stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
+        PRESTO_TRY(presto__byte_stream_new(hop->object, shard->path, PRESTO_FILE_PLAIN,
+                                           &hop->search, err));
     /* What was read ahead stays: the next damage may be a few bytes on. */
     if (offset < presto__byte_stream_base(hop->search) ||
         offset >= presto__byte_stream_reach(hop->search))
@@ -170,7 +170,7 @@ static presto_status step_over(presto__hopper *hop, uint64_t offset, const prest
 /* The first record does not hold: is it a file of another kind? */
 static presto_status refuse_foreign(presto__hopper *hop, presto_error *err) {
     const presto_shard *shard = hop->shard;
-    presto_status status = presto__refuse_foreign(hop->fd, shard->path, shard->compression,
+    presto_status status = presto__refuse_foreign(hop->object, shard->path, shard->compression,
                                                   shard->options.max_payload_bytes, err);
     if (status == PRESTO_ERR_FOREIGN)
         PRESTO_TRY(add_number(&hop->found->offsets, 0, err));
@@ -211,22 +211,22 @@ presto_status presto__hopper_start(presto__hopper *hop, presto_shard *shard, pre
                                    bool tolerate, presto_error *err) {
     *hop = (presto__hopper){
         .shard = shard, .found = found, .end = shard->file_bytes, .tolerate = tolerate};
-    PRESTO_TRY(presto__shard_acquire(shard, &hop->fd, err));
+    PRESTO_TRY(presto__shard_acquire(shard, &hop->object, err));
     presto_status status = PRESTO_OK;
     if (shard->compression != PRESTO_FILE_PLAIN)
-        status =
-            presto__byte_stream_new(hop->fd, shard->path, shard->compression, &hop->stream, err);
+        status = presto__byte_stream_new(hop->object, shard->path, shard->compression, &hop->stream,
+                                         err);
     if (status < 0)
         presto__shard_release(shard);
     return status;
 }
 
 presto_status presto__hopper_resume(presto__hopper *hop, presto_error *err) {
-    PRESTO_TRY(presto__shard_acquire(hop->shard, &hop->fd, err));
+    PRESTO_TRY(presto__shard_acquire(hop->shard, &hop->object, err));
     if (hop->stream != NULL)
-        presto__byte_stream_set_fd(hop->stream, hop->fd);
+        presto__byte_stream_set_object(hop->stream, hop->object);
     if (hop->search != NULL)
-        presto__byte_stream_set_fd(hop->search, hop->fd);
+        presto__byte_stream_set_object(hop->search, hop->object);
     return PRESTO_OK;
 }
 

@@ -133,12 +133,12 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     presto_error why;
     if (shard->options.ignore_index || shard->index_is_unfit)
         return PRESTO_END;
-    int fd;
-    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
-    const presto__index_data data = {.fd = fd,
+    presto__object object;
+    PRESTO_TRY(presto__shard_acquire(shard, &object, err));
+    const presto__index_data data = {.object = object,
                                      .path = shard->path,
                                      .bytes = shard->file_bytes,
-                                     .mtime_ns = shard->mtime_ns,
+                                     .mtime_ns = shard->info.mtime_ns,
                                      .plain = shard->compression == PRESTO_FILE_PLAIN,
                                      .is_described = shard->is_described,
                                      .records = shard->said_records,

@@ -2,7 +2,7 @@
 /*
  * Room shard: one TFRecord file: its bytes from front to back (stream), where its records are
  * (index), single records read and written.
- * May see: base, rooms frame and codec. Must not know: what a record holds, other files.
+ * May see: base, storage, rooms frame and codec. Must not know: what a record holds, other files.
  * A shard is shared by threads; what stands behind it is in shard_parts_internal.h. A stream and an
  * index are their owner's. Locks: a shard's own, and its pool's before them.
  */
@@ -16,14 +16,16 @@
 #include <presto/shard.h>
 
 #include "../../base/file_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../records_internal.h"
 
 /* ---- the bytes of a file, decompressed if it is gzip or zlib as a whole, through a window ---- */
 
 typedef struct presto__byte_stream presto__byte_stream;
 
-/** Borrows `fd` and `path`. */
-presto_status presto__byte_stream_new(int fd, const char *path, presto_file_compression compression,
+/** Borrows `object` and `path`. */
+presto_status presto__byte_stream_new(presto__object object, const char *path,
+                                      presto_file_compression compression,
                                       presto__byte_stream **stream_out, presto_error *err);
 void presto__byte_stream_free(presto__byte_stream *stream);
 
@@ -50,7 +52,7 @@ uint64_t presto__byte_stream_reach(const presto__byte_stream *stream);
 
 /** Start again from the first byte (of another descriptor of the same file). */
 presto_status presto__byte_stream_rewind(presto__byte_stream *stream, presto_error *err);
-void presto__byte_stream_set_fd(presto__byte_stream *stream, int fd);
+void presto__byte_stream_set_object(presto__byte_stream *stream, presto__object object);
 
 /** For a plain file: continue at `offset`, anywhere. */
 void presto__byte_stream_seek(presto__byte_stream *stream, uint64_t offset);
@@ -105,9 +107,10 @@ bool presto__is_tfrecord(presto_span head);
  * A file's first record does not hold: is it something else than TFRecords? PRESTO_ERR_FOREIGN,
  * with the file's name, if its first bytes are the signature of another format, or look like text
  * and no whole record stands in the first 64 MiB. PRESTO_OK: take it for damaged (or whole). Reads
- * the file anew from `fd`. Also PRESTO_ERR_MEMORY.
+ * the file anew from `object`. Also PRESTO_ERR_MEMORY.
  */
-presto_status presto__refuse_foreign(int fd, const char *path, presto_file_compression compression,
+presto_status presto__refuse_foreign(presto__object object, const char *path,
+                                     presto_file_compression compression,
                                      uint64_t max_payload_bytes, presto_error *err);
 
 /** Of a file that is listed as a shard: one of another kind in its place is damage. */
@@ -126,7 +129,7 @@ presto_file_compression presto__compression_by_name(const char *path);
 
 /** The data file that an index must fit, open for reading. */
 typedef struct presto__index_data {
-    int fd;
+    presto__object object;
     const char *path; /* borrowed, for errors */
     uint64_t bytes;
     int64_t mtime_ns; /* what indexes of versions 1 and 2 are tied to */
@@ -232,7 +235,8 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
 bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out);
 
 /** A descriptor of the shard's file, held until presto__shard_release. */
-presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err);
+presto_status presto__shard_acquire(presto_shard *shard, presto__object *object_out,
+                                    presto_error *err);
 void presto__shard_release(presto_shard *shard);
 
 /** If it is compressed as a whole: nothing of it will be read soon. Its stream need not be kept. */

@@ -30,18 +30,16 @@ struct presto_shard {
     presto_shard_options options;
     presto_file_compression compression;
     uint64_t file_bytes;
-    int64_t mtime_ns;
-    dev_t device;
-    ino_t inode;
-    bool has_records;      /* its beginning is that of a record */
-    bool is_described;     /* set before it is indexed, as are the next two: dataset.json says */
-    uint64_t said_records; /* how many records it has, */
-    uint32_t said_crc32c;  /* and the CRC of its bytes */
-    presto__fd_pool *pool; /* NULL: the file stays open */
+    presto__object_info info; /* as it was opened */
+    bool has_records;         /* its beginning is that of a record */
+    bool is_described;        /* set before it is indexed, as are the next two: dataset.json says */
+    uint64_t said_records;    /* how many records it has, */
+    uint32_t said_crc32c;     /* and the CRC of its bytes */
+    presto__fd_pool *pool;    /* NULL: the file stays open */
 
     /* The file's descriptor. Guarded by lock, and the links by the pool's. */
     pthread_mutex_t lock;
-    int fd; /* -1: closed for now */
+    presto__object object; /* may be closed for now */
     unsigned users;
     bool used; /* since the pool looked at it last */
     presto_shard *newer, *older;
@@ -118,7 +116,7 @@ typedef struct presto__hopper {
     bool at_end;                 /* damage reaches the end: nothing follows */
     presto__byte_stream *stream; /* of a compressed file */
     presto__byte_stream *search; /* of a plain file: to find the next frame after damage */
-    int fd;
+    presto__object object;
     uint64_t end;        /* size of a plain file */
     presto_buffer bytes; /* a plain file's bytes from `start` on */
     uint64_t start;

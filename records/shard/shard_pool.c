@@ -5,7 +5,6 @@
  * pool's. Locks of other shards are only tried.
  */
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "shard_parts_internal.h"
 
@@ -68,8 +67,7 @@ static bool pool_close_one(presto__fd_pool *pool, const presto_shard *self) {
             bool is_idle = shard->users == 0 && !shard->used;
             shard->used = false;
             if (is_idle) {
-                close(shard->fd);
-                shard->fd = -1;
+                presto__object_close(&shard->object);
                 pool_remove(pool, shard);
             }
             pthread_mutex_unlock(&shard->lock);
@@ -138,7 +136,7 @@ void presto__fd_pool_end_stream(presto_shard *shard) {
 }
 
 void presto__fd_pool_leave(presto_shard *shard) {
-    if (shard->fd < 0 || shard->pool == NULL)
+    if (!presto__object_is_open(shard->object) || shard->pool == NULL)
         return;
     pthread_mutex_lock(&shard->pool->lock);
     pool_remove(shard->pool, shard);
@@ -147,31 +145,32 @@ void presto__fd_pool_leave(presto_shard *shard) {
 
 /* With the shard's lock held. */
 static presto_status reopen(presto_shard *shard, presto_error *err) {
-    struct stat info = {0};
-    int fd = -1;
-    PRESTO_TRY(presto__open_regular(shard->path, &fd, &info, err));
-    if (info.st_dev != shard->device || info.st_ino != shard->inode ||
-        (uint64_t)info.st_size != shard->file_bytes || presto__mtime_ns(&info) != shard->mtime_ns) {
-        close(fd);
+    presto__object_info info = {0};
+    presto__object object = {0};
+    PRESTO_TRY(presto__object_open(shard->path, &object, &info, err));
+    if (!presto__object_is_same(&info, &shard->info)) {
+        presto__object_close(&object);
         presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                            "the file has been replaced or changed while in use");
         presto_error_set_file(err, shard->path);
         return status;
     }
-    shard->fd = fd;
+    shard->object = object;
     return PRESTO_OK;
 }
 
-presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err) {
+presto_status presto__shard_acquire(presto_shard *shard, presto__object *object_out,
+                                    presto_error *err) {
     presto__fd_pool *pool = shard->pool;
     if (pool == NULL) { /* only files of a pool are ever closed */
-        *fd_out = shard->fd;
+        *object_out = shard->object;
         return PRESTO_OK;
     }
     presto_status status = PRESTO_OK;
     pthread_mutex_lock(&shard->lock);
-    shard->used = shard->fd >= 0; /* opening is not a use: else no file would be closed first */
-    if (shard->fd < 0) {
+    shard->used = presto__object_is_open(
+        shard->object); /* opening is not a use: else no file would be closed first */
+    if (!presto__object_is_open(shard->object)) {
         /* Without the pool's lock: files may be opened side by side, which takes long on some
          * storage. */
         status = reopen(shard, err);
@@ -180,7 +179,7 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
     }
     if (status == PRESTO_OK) {
         shard->users++;
-        *fd_out = shard->fd;
+        *object_out = shard->object;
     }
     pthread_mutex_unlock(&shard->lock);
     return status;

@@ -8,12 +8,13 @@
 /* This much is kept behind the last fetch. */
 #define BEHIND_BYTES ((uint64_t)16 << 20)
 
-/* The stream, reading from `fd` and no farther than `start`. */
-static presto_status ready_stream(presto_shard *shard, int fd, uint64_t start, presto_error *err) {
+/* The stream, reading from `object` and no farther than `start`. */
+static presto_status ready_stream(presto_shard *shard, presto__object object, uint64_t start,
+                                  presto_error *err) {
     if (shard->stream == NULL)
         PRESTO_TRY(
-            presto__byte_stream_new(fd, shard->path, shard->compression, &shard->stream, err));
-    presto__byte_stream_set_fd(shard->stream, fd);
+            presto__byte_stream_new(object, shard->path, shard->compression, &shard->stream, err));
+    presto__byte_stream_set_object(shard->stream, object);
     if (start < presto__byte_stream_base(shard->stream))
         PRESTO_TRY(presto__byte_stream_rewind(shard->stream, err));
     return PRESTO_OK;
@@ -51,10 +52,10 @@ static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, 
 
 presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets, size_t count,
                                         presto_block *block, presto_error *err) {
-    int fd;
-    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
+    presto__object object;
+    PRESTO_TRY(presto__shard_acquire(shard, &object, err));
     pthread_mutex_lock(&shard->stream_lock);
-    presto_status status = ready_stream(shard, fd, offsets[0], err);
+    presto_status status = ready_stream(shard, object, offsets[0], err);
     if (status == PRESTO_OK) {
         uint64_t before = presto__byte_stream_file_bytes(shard->stream);
         status = copy_records(shard, offsets, count, &block->bytes_, err);

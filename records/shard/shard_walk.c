@@ -158,8 +158,9 @@ static presto_status fill_window(presto__shard_walker *walk, size_t need, size_t
     PRESTO_TRY(presto_buffer_reserve(window, want, err));
     /* The records before have been found, and are to be given. */
     presto__stop_scope pass = presto__stop_bind((presto__stop_scope){.hook = NULL});
-    presto_status status = presto__read_at((presto__file_place){hop->fd, hop->shard->path, at},
-                                           window->data + window->bytes, want, &got, err);
+    presto_status status =
+        presto__read_at((presto__object_place){hop->object, hop->shard->path, at},
+                        window->data + window->bytes, want, &got, err);
     (void)presto__stop_bind(pass);
     window->bytes += status < 0 ? 0 : got;
     return status;
@@ -413,10 +414,11 @@ uint64_t presto__shard_guess_mean(presto_shard *shard) {
     presto__byte_stream *stream = NULL;
     presto_span head = {NULL, 0};
     uint64_t offset = 0, count = 0, bytes;
-    int fd;
-    if (presto__shard_acquire(shard, &fd, NULL) < 0)
+    presto__object object;
+    if (presto__shard_acquire(shard, &object, NULL) < 0)
         return 1;
-    if (presto__byte_stream_new(fd, shard->path, shard->compression, &stream, NULL) == PRESTO_OK)
+    if (presto__byte_stream_new(object, shard->path, shard->compression, &stream, NULL) ==
+        PRESTO_OK)
         (void)presto__byte_stream_view(stream, 0, FIRST_BYTES, &head, NULL);
     while (offset + HEADER <= head.bytes &&
            presto__frame_parse_header(

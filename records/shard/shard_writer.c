@@ -258,7 +258,7 @@ presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, pr
 static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
-    const presto__index_data data = {.fd = writer->partial.fd,
+    const presto__index_data data = {.object = presto__object_of_file(writer->partial.fd),
                                      .path = writer->path,
                                      .bytes = writer->summary.stored_bytes,
                                      .plain = writer->options.compression == PRESTO_FILE_PLAIN};

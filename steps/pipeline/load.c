@@ -2,7 +2,7 @@
 /* Reads the text of a pipeline: from a file, or from the built-in ones. */
 #include <stdio.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 #include <presto/text.h>
 
 #include "pipeline_internal.h"

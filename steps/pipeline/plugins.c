@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../../base/digest_internal.h"
 #include "../pipelines_internal.h"

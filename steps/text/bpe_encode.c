@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../../base/content_internal.h"
 #include "../text_input_internal.h"

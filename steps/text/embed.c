@@ -8,14 +8,13 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <presto/numbers.h>
 
 #include "../../base/bytes_internal.h"
-#include "../../base/file_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/philox_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../steps_internal.h"
 #include "table_internal.h"
 
@@ -71,7 +70,7 @@ typedef struct embed_model {
     size_t rows_bytes;
     _Atomic unsigned char *states; /* a row; NULL: all rows are there, or none is kept */
     const char *path;              /* of the state, which lives longer */
-    int fd;                        /* -1: made */
+    presto__object object;         /* not open: made */
 } embed_model;
 
 /* ---- options ---- */
@@ -139,8 +138,7 @@ static void unload(void *model) {
     if (embed->rows != NULL)
         presto__memory_unmap(embed->rows, embed->rows_bytes);
     free((void *)embed->states);
-    if (embed->fd >= 0)
-        close(embed->fd);
+    presto__object_close(&embed->object);
     free(embed);
 }
 
@@ -174,16 +172,17 @@ static presto_status make(const embed_state *state, embed_model *model, presto_e
     return PRESTO_OK;
 }
 
-static presto_status read_header(int fd, const char *path, presto_buffer *header,
+static presto_status read_header(presto__object object, const char *path, presto_buffer *header,
                                  presto_error *err) {
     uint8_t start[16];
     uint64_t wanted;
     size_t got;
-    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, 0}, start, sizeof start, &got, err));
+    PRESTO_TRY(
+        presto__read_at((presto__object_place){object, path, 0}, start, sizeof start, &got, err));
     PRESTO_TRY(presto__table_header_bytes(presto_span_of(start, got), &wanted, err));
     PRESTO_TRY(presto_buffer_reserve(header, (size_t)wanted, err));
-    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, 0}, header->data, (size_t)wanted,
-                               &header->bytes, err));
+    PRESTO_TRY(presto__read_at((presto__object_place){object, path, 0}, header->data,
+                               (size_t)wanted, &header->bytes, err));
     return PRESTO_OK;
 }
 
@@ -198,13 +197,13 @@ static void keep_rows(embed_model *model) {
 }
 
 static presto_status open_table(const embed_state *state, embed_model *model, presto_error *err) {
-    struct stat info;
+    presto__object_info info;
     presto_buffer header = {0};
-    PRESTO_TRY(presto__open_regular(state->path, &model->fd, &info, err));
-    presto_status status = read_header(model->fd, state->path, &header, err);
+    PRESTO_TRY(presto__object_open(state->path, &model->object, &info, err));
+    presto_status status = read_header(model->object, state->path, &header, err);
     if (status >= 0)
-        status = presto__table_find(presto_buffer_span(&header), (uint64_t)info.st_size,
-                                    state->tensor, &model->table, err);
+        status = presto__table_find(presto_buffer_span(&header), info.bytes, state->tensor,
+                                    &model->table, err);
     presto_buffer_done(&header);
     PRESTO_TRY(status);
     model->path = state->path;
@@ -217,7 +216,6 @@ static presto_status load(const void *state, presto_tensor_spec *out_io, void **
     embed_model *model = calloc(1, sizeof *model);
     if (model == NULL)
         return presto_fail_memory(err, sizeof *model);
-    model->fd = -1;
     presto_status status =
         embed->path != NULL ? open_table(embed, model, err) : make(embed, model, err);
     if (status < 0) {
@@ -240,7 +238,7 @@ static presto_status read_row(const embed_model *model, uint64_t row, uint8_t *o
                               presto_error *err) {
     size_t got;
     uint64_t offset = model->table.offset + row * model->row_bytes;
-    PRESTO_TRY(presto__read_at((presto__file_place){model->fd, model->path, offset}, out,
+    PRESTO_TRY(presto__read_at((presto__object_place){model->object, model->path, offset}, out,
                                model->row_bytes, &got, err));
     if (got < model->row_bytes) {
         presto_fail(err, PRESTO_ERR_ARGUMENT, offset + got, "the table has become shorter");
@@ -268,7 +266,7 @@ static presto_status read_and_keep(const embed_model *model, uint64_t row, uint8
 }
 
 static bool is_there(const embed_model *model, uint64_t row) {
-    return model->fd < 0 ||
+    return !presto__object_is_open(model->object) ||
            (model->rows != NULL &&
             atomic_load_explicit(&model->states[row], memory_order_acquire) == ROW_READ);
 }

@@ -35,7 +35,10 @@ static void check_window(presto__hdf5_cursor *cursor, const presto__hdf5_range *
 static void check_dataset(int fd, const presto__hdf5_dataset *dataset) {
     presto__hdf5_cursor cursor = {0};
     uint64_t count = dataset->values < MOST_VALUES ? dataset->values : MOST_VALUES;
-    presto__hdf5_range range = {.fd = fd, .path = "fuzz.h5", .dataset = dataset, .count = count};
+    presto__hdf5_range range = {.object = presto__object_of_file(fd),
+                                .path = "fuzz.h5",
+                                .dataset = dataset,
+                                .count = count};
     check_window(&cursor, &range);
     range.first = dataset->values - count;
     check_window(&cursor, &range);
@@ -48,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd < 0 || (bytes > 0 && pwrite(fd, data, bytes, 0) != (ssize_t)bytes))
         abort();
-    const presto__hdf5_request request = {.fd = fd,
+    const presto__hdf5_request request = {.object = presto__object_of_file(fd),
                                           .bytes = bytes,
                                           .path = "fuzz.h5",
                                           .names = names,

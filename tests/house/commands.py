@@ -33,7 +33,7 @@ NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 PROGRAMS = ["presto-make-photos", "presto-sweep", "presto-write", "presto-load", "presto-inspect"]
 PROGRAM = rf"(?:{'|'.join(PROGRAMS)})\b"
 # Where the words of the programs come from.
-SOURCES = ["base", "records", "steps", "loader", "profile", "tools"]
+SOURCES = ["base", "storage", "records", "steps", "loader", "profile", "tools"]
 # What a command that is only named may lack.
 INCOMPLETE = re.compile(r"is missing|needs an argument|go together")
 LIMIT_S = 600

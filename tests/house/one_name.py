@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["include", "base", "records", "steps", "loader", "profile", "tools", "python"]
+FOLDERS = ["include", "base", "storage", "records", "steps", "loader", "profile", "tools", "python"]
 SHORT = 12  # lines; a shorter function that is called once needs a reason
 TYPE = re.compile(r"^\}\s*(\w+);|^(?:typedef )?(?:struct|enum|union) (\w+) \{|^typedef [^{;]*?\(\*(\w+)\)\(", re.MULTILINE)
 STATIC = re.compile(r"^static (?!inline)[^;={}()]*?\b(\w+)\([^;{}]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)

@@ -67,7 +67,7 @@ HEADERS = {
 }
 # Rooms without a header of their own: nothing but the folder's top sees them.
 CLOSED = ["profile/answer"]
-FOLDERS = ["base", "records", "steps", "loader", "profile", "tools", "python"]
+FOLDERS = ["base", "storage", "records", "steps", "loader", "profile", "tools", "python"]
 # Of what is in files of these kinds here, only lines are counted.
 MORE_FOLDERS = ["bench", "scripts", "tests", "examples"]
 KINDS = [".c", ".h", ".cc", ".py", ".sh", ""]

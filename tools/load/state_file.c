@@ -2,9 +2,9 @@
 /*
  * The loader makes the state (presto_loader_save_state); here is the file for it.
  */
-#include "state_file.h"
+#include <presto/storage.h>
 
-#include <presto/file.h>
+#include "state_file.h"
 
 #include "../cli/cli.h"
 #include "report.h"

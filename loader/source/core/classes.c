@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include <presto/dataset.h>
-#include <presto/file.h>
+#include <presto/storage.h>
 
 #include "../../../base/file_internal.h"
 #include "../../../base/paths_internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room core: what a source is: a numbered sequence of samples, read in blocks.
- * May see: base, records, steps. Must not know: order, caches, batches.
+ * May see: base, storage, records, steps. Must not know: order, caches, batches.
  * The kinds of source are in rooms beside this one, behind presto__source_ops; ../kinds.c lists
  * those that a pipeline may name. Once open, only a source's count may change, and each thread's reader. No lock.
  */

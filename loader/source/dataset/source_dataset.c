@@ -6,11 +6,10 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include "../../../base/file_internal.h"
 #include "../../../base/retry_internal.h"
 #include "../../../records/records_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "source_dataset_internal.h"
 
 static void dataset_free(presto_source *base) {
@@ -140,13 +139,13 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     presto__digest_add(digest, &verify, sizeof verify);
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
-        struct stat info = {0};
-        (void)stat(path, &info); /* nothing of a missing file is cached */
+        presto__object_info info = {0};
+        (void)presto__object_find(path, &info, NULL); /* nothing of a missing file is cached */
         char *real = realpath(path, NULL);
         const char *name = real == NULL ? path : real;
         presto__digest_add(digest, name, strlen(name));
         free(real);
-        presto__digest_add_file(digest, &info);
+        presto__digest_add_object(digest, &info);
         uint64_t end = presto__dataset_shard_first(dataset, i + 1);
         presto__digest_add(digest, &end, sizeof end);
         PRESTO_TRY(identify_numbers(dataset, i, digest, err));

@@ -2,7 +2,7 @@
 /*
  * Room dataset: the source of a dataset's records, or of TFRecords of other programs, and how one
  * thread reads them: the hooks of presto__source_ops.
- * May see: base, records, room core. No lock of its own.
+ * May see: base, storage, records, room core. No lock of its own.
  */
 #ifndef PRESTO_SOURCE_DATASET_INTERNAL_H
 #define PRESTO_SOURCE_DATASET_INTERNAL_H

@@ -5,13 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define SHARE_OF_FILES 8 /* of those that the process may have open */
 #define NONE SIZE_MAX
 
 typedef struct open_file {
-    int fd; /* -1: not open */
+    presto__object object;
     bool is_opening;
     unsigned users;
     size_t older, newer; /* among those that are idle: open, without users */
@@ -57,22 +56,22 @@ static void remove_idle(presto__open_files *open, size_t i) {
 static void close_idle(presto__open_files *open, size_t most) {
     while (open->idle > most) {
         size_t i = open->oldest;
-        int fd = open->items[i].fd;
+        presto__object object = open->items[i].object;
         remove_idle(open, i);
-        open->items[i].fd = -1;
+        open->items[i].object = (presto__object){.kind = NULL};
         pthread_mutex_unlock(&open->lock);
-        close(fd);
+        presto__object_close(&object);
         pthread_mutex_lock(&open->lock);
     }
 }
 
 /* ---- files in use ---- */
 
-static presto_status open_it(const presto__open_files *open, size_t i, int *fd_out,
+static presto_status open_it(const presto__open_files *open, size_t i, presto__object *object_out,
                              presto_error *err) {
     const presto__file *entry = &open->files->entries[i];
     const presto__file_request request = {entry->path, entry, UINT64_MAX};
-    return presto__source_file_open(&request, fd_out, err);
+    return presto__source_file_open(&request, object_out, err);
 }
 
 static bool lacks_descriptors(const presto_error *why) {
@@ -83,38 +82,38 @@ static bool lacks_descriptors(const presto_error *why) {
 static presto_status open_for_all(presto__open_files *open, size_t i, presto_error *err) {
     open_file *file = &open->items[i];
     presto_error why;
-    int fd = -1;
+    presto__object object = {0};
     file->is_opening = true;
     pthread_mutex_unlock(&open->lock);
-    presto_status status = open_it(open, i, &fd, &why);
+    presto_status status = open_it(open, i, &object, &why);
     if (status < 0 && lacks_descriptors(&why)) {
         presto__open_files_close_idle(open);
-        status = open_it(open, i, &fd, &why);
+        status = open_it(open, i, &object, &why);
     }
     pthread_mutex_lock(&open->lock);
     file->is_opening = false;
     if (status == PRESTO_OK)
-        file->fd = fd;
+        file->object = object;
     else if (err != NULL)
         *err = why;
     pthread_cond_broadcast(&open->opened);
     return status;
 }
 
-presto_status presto__open_files_acquire(presto__open_files *open, size_t i, int *fd_out,
-                                         presto_error *err) {
+presto_status presto__open_files_acquire(presto__open_files *open, size_t i,
+                                         presto__object *object_out, presto_error *err) {
     open_file *file = &open->items[i];
     presto_status status = PRESTO_OK;
     pthread_mutex_lock(&open->lock);
     while (file->is_opening)
         pthread_cond_wait(&open->opened, &open->lock);
-    if (file->fd < 0)
+    if (!presto__object_is_open(file->object))
         status = open_for_all(open, i, err);
     else if (file->users == 0)
         remove_idle(open, i);
     if (status == PRESTO_OK) {
         file->users++;
-        *fd_out = file->fd;
+        *object_out = file->object;
     }
     pthread_mutex_unlock(&open->lock);
     return status;
@@ -154,8 +153,6 @@ presto_status presto__open_files_new(const presto__files *files, presto__open_fi
     open->files = files;
     open->most_idle = most_idle();
     open->oldest = open->newest = NONE;
-    for (size_t i = 0; i < count; i++)
-        open->items[i].fd = -1;
     int failed = pthread_mutex_init(&open->lock, NULL);
     if (failed == 0) {
         failed = pthread_cond_init(&open->opened, NULL);

@@ -24,8 +24,8 @@ void presto__open_files_free(presto__open_files *open);
  * others read it, too. Who asks for a file that somebody opens waits for that.
  * Returns: as presto__source_file_open. Threads: any.
  */
-presto_status presto__open_files_acquire(presto__open_files *open, size_t i, int *fd_out,
-                                         presto_error *err);
+presto_status presto__open_files_acquire(presto__open_files *open, size_t i,
+                                         presto__object *object_out, presto_error *err);
 void presto__open_files_release(presto__open_files *open, size_t i);
 
 /** Close what nobody has. Any thread. */

@@ -3,9 +3,7 @@
  * The raw source `files`: one sample per file, which is read for the step read-file.
  * source_files_list.c finds the files, source_files_labels.c makes the labels.
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../../base/clock_internal.h"
 #include "../../../base/memory_internal.h"
@@ -75,13 +73,8 @@ static presto_status files_fetch(presto__reader *base, const uint64_t *numbers, 
 
 static void files_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
     const presto__files *source = (const presto__files *)base->source;
-    for (size_t i = 0; i < count; i++) {
-        int fd = open(source->entries[numbers[i]].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0)
-            continue; /* the failure is reported when it is read */
-        (void)posix_fadvise(fd, 0, TELL_BYTES, POSIX_FADV_WILLNEED);
-        close(fd);
-    }
+    for (size_t i = 0; i < count; i++)
+        presto__object_will_open(source->entries[numbers[i]].path, TELL_BYTES);
 }
 
 static const presto__file *entry_at(const presto__reader *base, size_t i) {

@@ -2,13 +2,14 @@
 /*
  * Room files: raw files as samples: their list, reading one of them, what tables say of them, and
  * files that threads share while they are open.
- * May see: base, rooms core and table. Locks: that of the open files (open_files.c).
+ * May see: base, storage, rooms core and table. Locks: that of the open files (open_files.c).
  */
 #ifndef PRESTO_SOURCE_FILES_INTERNAL_H
 #define PRESTO_SOURCE_FILES_INTERNAL_H
 
 #include <sys/stat.h>
 
+#include "../../../storage/storage_internal.h"
 #include "../core/source_internal.h"
 
 /** A file as it was listed. */
@@ -130,11 +131,11 @@ typedef struct presto__file_request {
 } presto__file_request;
 
 /**
- * Open a regular file that is as it was listed; *fd_out is the caller's. What may pass is not tried
+ * Open a regular file that is as it was listed; *object_out is the caller's. What may pass is not tried
  * again. Returns: as presto__source_file_read.
  */
-presto_status presto__source_file_open(const presto__file_request *request, int *fd_out,
-                                       presto_error *err);
+presto_status presto__source_file_open(const presto__file_request *request,
+                                       presto__object *object_out, presto_error *err);
 
 /**
  * A whole regular file into `arena`. What may pass (too many open files, ...) is tried again for a

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include <presto/numbers.h>
 
@@ -280,12 +279,12 @@ static presto_status fail_empty(file_search *search, const char *path, presto_er
 bool presto__file_is_tfrecord(const char *path) {
     uint8_t head[512];
     size_t got = 0;
-    struct stat info;
-    int fd;
-    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+    presto__object_info info;
+    presto__object object;
+    if (presto__object_open(path, &object, &info, NULL) < 0)
         return false;
-    (void)presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, NULL);
-    close(fd);
+    (void)presto__read_at((presto__object_place){object, path, 0}, head, sizeof head, &got, NULL);
+    presto__object_close(&object);
     return presto__is_tfrecord(presto_span_of(head, got));
 }
 

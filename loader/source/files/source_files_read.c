@@ -6,12 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include <presto/numbers.h>
 
-#include "../../../base/file_internal.h"
 #include "../../../base/retry_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "source_files_internal.h"
 
 static presto_status fail_file(const presto__file_request *request, presto_status status,
@@ -28,10 +27,11 @@ typedef struct earlier {
 } earlier;
 
 /* Does it still have that size and time? */
-static presto_status check_unchanged(const presto__file_request *request, const struct stat *info,
-                                     const earlier *was, presto_error *err) {
-    uint64_t found = (uint64_t)info->st_size;
-    if (found == was->bytes && presto__mtime_ns(info) == was->mtime_ns)
+static presto_status check_unchanged(const presto__file_request *request,
+                                     const presto__object_info *info, const earlier *was,
+                                     presto_error *err) {
+    uint64_t found = info->bytes;
+    if (found == was->bytes && info->mtime_ns == was->mtime_ns)
         return PRESTO_OK;
     if (found != was->bytes)
         return fail_file(request,
@@ -45,43 +45,40 @@ static presto_status check_unchanged(const presto__file_request *request, const 
                      err);
 }
 
-static presto_status check_listed(const presto__file_request *request, const struct stat *info,
-                                  presto_error *err) {
+static presto_status check_listed(const presto__file_request *request,
+                                  const presto__object_info *info, presto_error *err) {
     const presto__file *listed = request->listed;
     if (listed != NULL && listed->stamp != 0) {
         const earlier was = {listed->bytes, listed->mtime_ns, "since it was listed"};
         PRESTO_TRY(check_unchanged(request, info, &was, err));
     }
-    if ((uint64_t)info->st_size <= request->max_bytes)
+    if (info->bytes <= request->max_bytes)
         return PRESTO_OK;
     return fail_file(request,
                      presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                                  "has %ju byte%s, more than the source's max-bytes (%" PRIu64 ")",
-                                 (uintmax_t)info->st_size, presto_plural((uint64_t)info->st_size),
+                                 (uintmax_t)info->bytes, presto_plural(info->bytes),
                                  request->max_bytes),
                      err);
 }
 
 typedef struct open_file {
-    int fd;
-    struct stat info; /* as it was opened */
+    presto__object object;
+    presto__object_info info; /* as it was opened */
 } open_file;
 
-static presto_status read_descriptor(const presto__file_request *request, const open_file *file,
-                                     presto_arena *arena, presto_span *bytes_out,
-                                     presto_error *err) {
-    const earlier was = {(uint64_t)file->info.st_size, presto__mtime_ns(&file->info),
-                         "while it was read"};
+static presto_status read_object(const presto__file_request *request, const open_file *file,
+                                 presto_arena *arena, presto_span *bytes_out, presto_error *err) {
+    const earlier was = {file->info.bytes, file->info.mtime_ns, "while it was read"};
     size_t wanted = (size_t)was.bytes;
     size_t got = 0;
-    struct stat after;
+    presto__object_info after;
     uint8_t *data = presto_arena_alloc(arena, wanted > 0 ? wanted : 1, 64);
     if (data == NULL)
         return presto_fail_memory(err, wanted);
-    PRESTO_TRY(
-        presto__read_at((presto__file_place){file->fd, request->path, 0}, data, wanted, &got, err));
-    if (fstat(file->fd, &after) != 0)
-        return presto_fail_errno(err, errno, request->path, "cannot stat");
+    PRESTO_TRY(presto__read_at((presto__object_place){file->object, request->path, 0}, data, wanted,
+                               &got, err));
+    PRESTO_TRY(presto__object_look(file->object, request->path, &after, err));
     if (got == wanted)
         PRESTO_TRY(check_unchanged(request, &after, &was, err));
     if (got < wanted)
@@ -96,18 +93,18 @@ static presto_status read_descriptor(const presto__file_request *request, const 
 
 static presto_status open_listed(const presto__file_request *request, open_file *file_out,
                                  presto_error *err) {
-    PRESTO_TRY(presto__open_regular(request->path, &file_out->fd, &file_out->info, err));
+    PRESTO_TRY(presto__object_open(request->path, &file_out->object, &file_out->info, err));
     presto_status status = check_listed(request, &file_out->info, err);
     if (status < 0)
-        close(file_out->fd);
+        presto__object_close(&file_out->object);
     return status;
 }
 
-presto_status presto__source_file_open(const presto__file_request *request, int *fd_out,
-                                       presto_error *err) {
+presto_status presto__source_file_open(const presto__file_request *request,
+                                       presto__object *object_out, presto_error *err) {
     open_file file;
     PRESTO_TRY(open_listed(request, &file, err));
-    *fd_out = file.fd;
+    *object_out = file.object;
     return PRESTO_OK;
 }
 
@@ -115,8 +112,8 @@ static presto_status read_once(const presto__file_request *request, presto_arena
                                presto_span *bytes_out, presto_error *err) {
     open_file file;
     PRESTO_TRY(open_listed(request, &file, err));
-    presto_status status = read_descriptor(request, &file, arena, bytes_out, err);
-    close(file.fd);
+    presto_status status = read_object(request, &file, arena, bytes_out, err);
+    presto__object_close(&file.object);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../base/file_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "hdf5_driver_internal.h"
 
 typedef struct shown_file {
@@ -76,7 +76,7 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t kind) {
 
 /* Up to `bytes` bytes from `at` on; none if they cannot be read. */
 static size_t read_at(presto__hdf5_view *view, uint64_t at, void *data, size_t bytes) {
-    const presto__file_place place = {view->fd, view->name, at};
+    const presto__object_place place = {view->object, view->name, at};
     size_t got = 0;
     presto_error why;
     if (presto__read_at(place, data, bytes, &got, &why) >= 0)

@@ -7,13 +7,14 @@
  *
  * Files are not trusted. The library sees one file, through a driver of ours: no links to other
  * files, no storage outside, no plugins.
- * May see: base, records, rooms core and files.
+ * May see: base, storage, records, rooms core and files.
  */
 #ifndef PRESTO_HDF5_INTERNAL_H
 #define PRESTO_HDF5_INTERNAL_H
 
 #include <presto/codec.h>
 
+#include "../../../storage/storage_internal.h"
 #include "../core/source_internal.h"
 
 /** How a number is stored. Every number of these dtypes is a float64, too. */
@@ -63,7 +64,7 @@ void presto__hdf5_dataset_done(presto__hdf5_dataset *dataset);
 
 /** What to look up, and where. */
 typedef struct presto__hdf5_request {
-    int fd;
+    presto__object object;
     uint64_t bytes;   /* of the file */
     const char *path; /* for messages */
     const char *const *names;
@@ -112,7 +113,7 @@ void presto__hdf5_cursor_done(presto__hdf5_cursor *cursor);
 
 /** Where to read, and what. */
 typedef struct presto__hdf5_range {
-    int fd;
+    presto__object object;
     const char *path; /* for messages */
     const presto__hdf5_dataset *dataset;
     uint64_t first; /* value */
@@ -158,7 +159,7 @@ void presto__hdf5_widen(const presto__hdf5_number *number, const uint8_t *in, si
 
 /** The one file that the library may read, and what it reads of it. */
 typedef struct presto__hdf5_view {
-    int fd;
+    presto__object object;
     uint64_t bytes;
     const char *name; /* any other is refused */
     /* Of metadata that may still be asked for, and windows that may still be read: files with loops

@@ -527,7 +527,7 @@ presto_status presto__hdf5_begin(presto_error *err) {
 static presto_status look_up(const presto__hdf5_request *request, presto__hdf5_dataset *datasets,
                              presto_error *err) {
     session s = {.request = request,
-                 .view = {.fd = request->fd,
+                 .view = {.object = request->object,
                           .bytes = request->bytes,
                           .name = request->path,
                           .left_bytes = request->bytes * METADATA_FACTOR + METADATA_LEAST,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../../base/clock_internal.h"
-#include "../../../base/file_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "hdf5_internal.h"
 
 void presto__hdf5_dataset_done(presto__hdf5_dataset *dataset) {
@@ -19,7 +19,7 @@ void presto__hdf5_cursor_done(presto__hdf5_cursor *cursor) {
     *cursor = (presto__hdf5_cursor){0};
 }
 
-static presto_status read_bytes(presto__file_place place, void *data, size_t bytes,
+static presto_status read_bytes(presto__object_place place, void *data, size_t bytes,
                                 presto__read_stats *stats, presto_error *err) {
     size_t got = 0;
     uint64_t start = presto__clock_ns();
@@ -48,8 +48,8 @@ static presto_status read_contiguous(presto__hdf5_cursor *cursor, const presto__
         if (data == NULL)
             return presto_fail_memory(err, bytes);
     }
-    const presto__file_place place = {range->fd, range->path,
-                                      range->dataset->offset + range->first * value_bytes};
+    const presto__object_place place = {range->object, range->path,
+                                        range->dataset->offset + range->first * value_bytes};
     PRESTO_TRY(read_bytes(place, data, bytes, stats, err));
     if (!is_same)
         presto__hdf5_widen(number, data, (size_t)range->count, out);
@@ -67,7 +67,7 @@ static presto_status load_chunk(presto__hdf5_cursor *cursor, const presto__hdf5_
     uint8_t *data = presto_arena_alloc(&cursor->arena, chunk->bytes, 64);
     if (data == NULL)
         return presto_fail_memory(err, chunk->bytes);
-    const presto__file_place place = {range->fd, range->path, chunk->offset};
+    const presto__object_place place = {range->object, range->path, chunk->offset};
     PRESTO_TRY(read_bytes(place, data, chunk->bytes, stats, err));
     const presto__hdf5_stored stored = {range->dataset, i, presto_span_of(data, chunk->bytes)};
     uint64_t start = presto__clock_ns();

@@ -11,13 +11,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <presto/numbers.h>
 
-#include "../../../base/fan_out_internal.h"
 #include "../../../base/memory_internal.h"
 #include "../../../base/retry_internal.h"
+#include "../../../storage/fan_out_internal.h"
 #include "../files/open_files_internal.h"
 #include "hdf5_internal.h"
 
@@ -44,8 +43,8 @@ typedef struct hdf5_reader {
     presto__reader base;
     const uint64_t *numbers;      /* of the block: borrowed from the caller of fetch */
     presto__hdf5_cursor *cursors; /* of the source's number of datasets */
-    size_t open;                  /* the file that `fd` is; SIZE_MAX: none */
-    int fd;
+    size_t open;                  /* the file that `object` is; SIZE_MAX: none */
+    presto__object object;
 } hdf5_reader;
 
 static const hdf5_source *source_of(const presto_source *base) {
@@ -122,7 +121,7 @@ static presto_status have_file(hdf5_reader *reader, size_t file, presto_error *e
         return PRESTO_OK;
     release_file(reader);
     presto__open_files *open = source_of(reader->base.source)->open;
-    PRESTO_TRY(presto__open_files_acquire(open, file, &reader->fd, err));
+    PRESTO_TRY(presto__open_files_acquire(open, file, &reader->object, err));
     reader->open = file;
     return PRESTO_OK;
 }
@@ -133,7 +132,7 @@ static presto_status read_window(hdf5_reader *reader, size_t file, uint64_t wind
     const presto__file *entry = &source->files.entries[file];
     PRESTO_TRY(have_file(reader, file, err));
     for (size_t i = 0; i < source->name_count; i++) {
-        const presto__hdf5_range range = {.fd = reader->fd,
+        const presto__hdf5_range range = {.object = reader->object,
                                           .path = entry->path,
                                           .dataset = &source->recordings[file].datasets[i],
                                           .first = window * source->window_values,
@@ -280,9 +279,9 @@ static presto_status look_at(hdf5_source *source, const presto__file *entry,
                                     .names = (const char *const *)source->names,
                                     .count = source->name_count,
                                     .max_chunk_bytes = source->max_chunk_bytes};
-    PRESTO_TRY(presto__source_file_open(&file, &request.fd, err));
+    PRESTO_TRY(presto__source_file_open(&file, &request.object, err));
     presto_status status = presto__hdf5_look_up(&request, datasets, err);
-    close(request.fd);
+    presto__object_close(&request.object);
     return status;
 }
 

@@ -4,7 +4,6 @@
  * the main member, whose bytes the step read-file gets; the members beside it are values. A plain
  * archive is read by all threads, each sample at once; one in gzip by one after the other.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +14,12 @@
 #include "source_tar_internal.h"
 
 #define OPEN_FILES 8 /* that each reader has */
-#define TELL_BYTES ((off_t)8 << 20)
+#define TELL_BYTES ((uint64_t)8 << 20)
 
 /* An archive that a reader has open. */
 typedef struct open_archive {
     size_t taken; /* its number + 1; 0: none */
-    int fd;
+    presto__object object;
 } open_archive;
 
 typedef struct tar_reader {
@@ -92,14 +91,15 @@ static presto_status tar_fetch(presto__reader *base, const uint64_t *numbers, si
     return PRESTO_OK;
 }
 
-static presto_status open_plain(tar_reader *reader, size_t i, int *fd_out, presto_error *err) {
+static presto_status open_plain(tar_reader *reader, size_t i, presto__object *object_out,
+                                presto_error *err) {
     open_archive *slot = &reader->open[i % OPEN_FILES];
     if (slot->taken != i + 1) {
         release(reader, slot);
-        PRESTO_TRY(presto__open_files_acquire(reader->source->open, i, &slot->fd, err));
+        PRESTO_TRY(presto__open_files_acquire(reader->source->open, i, &slot->object, err));
         slot->taken = i + 1;
     }
-    *fd_out = slot->fd;
+    *object_out = slot->object;
     return PRESTO_OK;
 }
 
@@ -109,11 +109,11 @@ static void tar_will_read(presto__reader *base, const uint64_t *numbers, size_t 
     for (size_t i = 0; i < count; i++) {
         const presto__tar_sample *sample = &source->samples[numbers[i]];
         size_t archive = archive_of(source, numbers[i]);
-        off_t bytes = sample->bytes < (uint64_t)TELL_BYTES ? (off_t)sample->bytes : TELL_BYTES;
-        int fd;
+        uint64_t bytes = sample->bytes < TELL_BYTES ? sample->bytes : TELL_BYTES;
+        presto__object object;
         if (!source->archives[archive].is_gzip && bytes > 0 &&
-            open_plain((tar_reader *)base, archive, &fd, &ignored) == PRESTO_OK)
-            (void)posix_fadvise(fd, (off_t)sample->offset, bytes, POSIX_FADV_WILLNEED);
+            open_plain((tar_reader *)base, archive, &object, &ignored) == PRESTO_OK)
+            presto__object_will_read(object, sample->offset, bytes);
     }
 }
 
@@ -214,12 +214,12 @@ static presto_status read_stretch(tar_reader *reader, size_t archive, stretch *w
                                   presto_error *err) {
     const presto__tar_source *source = source_of(reader->base.source);
     size_t got;
-    int fd;
+    presto__object object;
     if (source->archives[archive].is_gzip)
         return with_stream(reader, archive, copy_stretch, wanted, err);
     const char *path = source->files.entries[archive].path;
-    PRESTO_TRY(open_plain(reader, archive, &fd, err));
-    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, wanted->offset}, wanted->to,
+    PRESTO_TRY(open_plain(reader, archive, &object, err));
+    PRESTO_TRY(presto__read_at((presto__object_place){object, path, wanted->offset}, wanted->to,
                                wanted->bytes, &got, err));
     reader->base.stats.read_bytes += got;
     return got == wanted->bytes ? PRESTO_OK : presto__tar_fail_changed(err);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of an archive: of a plain one from any place, of one in gzip from front to back. */
-#define _GNU_SOURCE /* SEEK_DATA */
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../../base/content_internal.h"
-#include "../../../base/file_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "source_tar_internal.h"
 
 #define FAR_READ_BYTES ((size_t)4 << 10)   /* at a place far from the last: a header, little more */
@@ -21,10 +18,10 @@
 static presto_status look_at(presto__tar_file *file, const char *path, presto_error *err) {
     uint8_t head[HEAD_BYTES];
     size_t got;
-    PRESTO_TRY(
-        presto__read_at((presto__file_place){file->fd, path, 0}, head, sizeof head, &got, err));
+    PRESTO_TRY(presto__read_at((presto__object_place){file->object, path, 0}, head, sizeof head,
+                               &got, err));
     if (got >= 2 && head[0] == 0x1f && head[1] == 0x8b)
-        return presto__byte_stream_new(file->fd, path, PRESTO_FILE_GZIP, &file->stream, err);
+        return presto__byte_stream_new(file->object, path, PRESTO_FILE_GZIP, &file->stream, err);
     const presto__content *content = presto__content_of(presto_span_of(head, got));
     if (content == NULL || content->group < PRESTO__CONTENT_IMAGE ||
         strcmp(content->name, "tar") == 0)
@@ -40,7 +37,7 @@ presto_status presto__tar_file_open(presto__tar_file *file, const presto__file *
                                     presto_error *err) {
     const presto__file_request request = {entry->path, entry, UINT64_MAX};
     presto__tar_file opened = {.entry = entry};
-    PRESTO_TRY(presto__source_file_open(&request, &opened.fd, err));
+    PRESTO_TRY(presto__source_file_open(&request, &opened.object, err));
     presto_status status = look_at(&opened, entry->path, err);
     if (status < 0) {
         presto_error_set_file(err, entry->path);
@@ -53,7 +50,7 @@ presto_status presto__tar_file_open(presto__tar_file *file, const presto__file *
 
 void presto__tar_file_close(presto__tar_file *file) {
     if (file->entry != NULL)
-        close(file->fd);
+        presto__object_close(&file->object);
     presto__byte_stream_free(file->stream);
     presto_buffer_done(&file->window);
     free(file->damage);
@@ -70,8 +67,9 @@ static presto_status view_plain(presto__tar_file *file, uint64_t offset, size_t 
         file->window.bytes = 0;
         PRESTO_TRY(presto_buffer_reserve(&file->window, wanted, err));
         if (offset < (uint64_t)INT64_MAX - wanted)
-            PRESTO_TRY(presto__read_at((presto__file_place){file->fd, file->entry->path, offset},
-                                       file->window.data, wanted, &got, err));
+            PRESTO_TRY(
+                presto__read_at((presto__object_place){file->object, file->entry->path, offset},
+                                file->window.data, wanted, &got, err));
         file->window.bytes = got;
         file->window_at = offset;
         file->read_bytes += got;
@@ -155,16 +153,8 @@ presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
 
 uint64_t presto__tar_file_skip(void *user, uint64_t offset) {
     const presto__tar_file *file = user;
-#ifdef SEEK_DATA
-    if (file->stream != NULL || offset > (uint64_t)INT64_MAX)
+    if (file->stream != NULL)
         return offset;
-    /* Reads name their offset, so the descriptor's own position is not used. */
-    off_t data = lseek(file->fd, (off_t)offset, SEEK_DATA);
-    if (data < 0 && errno == ENXIO)
-        data = lseek(file->fd, 0, SEEK_END);
-    return data > (off_t)offset ? (uint64_t)data : offset;
-#else
-    (void)file;
-    return offset;
-#endif
+    uint64_t data = presto__object_next_data(file->object, offset);
+    return data != UINT64_MAX && data > offset ? data : offset;
 }

@@ -9,7 +9,7 @@
 
 #include <presto/numbers.h>
 
-#include "../../../base/fan_out_internal.h"
+#include "../../../storage/fan_out_internal.h"
 #include "source_tar_internal.h"
 
 #define NOTE_BYTES 700

@@ -4,7 +4,7 @@
  * WebDataset. source_tar_find.c finds them when the source is opened, in each archive with
  * source_tar_scan.c; source_tar_file.c reads the bytes of an archive, source_tar_sample.c makes
  * features of members, source_tar.c is the rest.
- * May see: base, records, rooms core and files.
+ * May see: base, storage, records, rooms core and files.
  */
 #ifndef PRESTO_SOURCE_TAR_INTERNAL_H
 #define PRESTO_SOURCE_TAR_INTERNAL_H
@@ -21,7 +21,7 @@
 /** An open archive, plain or gzip as a whole. One thread at a time. Zero-initialise. */
 typedef struct presto__tar_file {
     const presto__file *entry; /* NULL: not open */
-    int fd;
+    presto__object object;
     presto__byte_stream *stream; /* if it is gzip */
     /* Of a stream, once it was met: where it ends or damage cuts it off, so that nobody has to
      * decompress it again to learn that there is nothing behind. */

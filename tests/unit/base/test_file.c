@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files are read and replaced as a whole, whatever exists under their names. */
-#define _DEFAULT_SOURCE /* symlink, mkfifo, S_IFSOCK */
+/* Files are replaced as a whole, whatever exists under their names. */
+#define _DEFAULT_SOURCE /* symlink */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "file_internal.h"
@@ -31,10 +29,10 @@ static void tear_down(void) {
 }
 
 static void check_content(const char *name, const char *text) {
-    presto_buffer content = {0};
-    ck_assert_ok(presto_file_read(name, 1000, &content, &err), &err);
-    ck_assert(presto_span_is(presto_buffer_span(&content), text));
-    presto_buffer_done(&content);
+    size_t bytes;
+    uint8_t *content = presto_check_read_file(name, &bytes);
+    ck_assert(presto_span_is(presto_span_of(content, bytes), text));
+    free(content);
 }
 
 static size_t count_entries(void) {
@@ -214,48 +212,6 @@ START_TEST(a_name_as_long_as_names_may_be_can_be_replaced) {
 }
 END_TEST
 
-START_TEST(what_is_no_regular_file_is_refused_at_once) {
-    set_up();
-    presto_buffer content = {0};
-    ck_assert_status(presto_file_read(path, 10, &content, &err), PRESTO_ERR_NOT_FOUND, &err);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody will ever write to it */
-    ck_assert_status(presto_file_read(path, 10, &content, &err), PRESTO_ERR_IO, &err);
-    ck_assert_str_eq(err.message, "is a named pipe, not a regular file");
-    ck_assert_str_eq(err.file, path);
-    ck_assert_status(presto_file_read(dir, 10, &content, &err), PRESTO_ERR_IO, &err);
-    ck_assert_str_eq(err.message, "is a folder, not a regular file");
-    ck_assert_status(presto_file_read("/dev/zero", 10, &content, &err), PRESTO_ERR_IO, &err);
-    ck_assert_str_eq(err.message, "is a device, not a regular file");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    ck_assert_uint_lt(strlen(other), sizeof address.sun_path);
-    memcpy(address.sun_path, other, strlen(other) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    ck_assert_status(presto_file_read(other, 10, &content, &err), PRESTO_ERR_IO, &err);
-    close(fd);
-    ck_assert_uint_eq(content.bytes, 0);
-    presto_buffer_done(&content);
-    tear_down();
-}
-END_TEST
-
-START_TEST(a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was) {
-    set_up();
-    presto_buffer content = {0};
-    ck_assert_ok(presto_buffer_append(&content, presto_span_of_text("before"), &err), &err);
-    presto_check_write_file(path, presto_span_of_text("0123456789"));
-    ck_assert_status(presto_file_read(path, 9, &content, &err), PRESTO_ERR_LIMIT, &err);
-    ck_assert(presto_span_is(presto_buffer_span(&content), "before"));
-    ck_assert_ok(presto_file_read(path, 10, &content, &err), &err);
-    ck_assert(presto_span_is(presto_buffer_span(&content), "before0123456789"));
-    /* It reports a size of 0. */
-    ck_assert_status(presto_file_read("/proc/self/maps", 9, &content, &err), PRESTO_ERR_LIMIT,
-                     &err);
-    presto_buffer_done(&content);
-    tear_down();
-}
-END_TEST
-
 START_TEST(a_joined_path_has_one_slash_between_folder_and_name) {
     static const struct {
         const char *folder, *name, *path;
@@ -281,8 +237,6 @@ int main(void) {
         what_stands_by_a_temporary_name_is_neither_followed_nor_written_to,
         a_link_by_a_temporary_name_that_leads_nowhere_makes_no_file,
         a_name_as_long_as_names_may_be_can_be_replaced,
-        what_is_no_regular_file_is_refused_at_once,
-        a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was,
         a_joined_path_has_one_slash_between_folder_and_name,
     };
     return presto_check_main("file", tests, sizeof tests / sizeof tests[0], 30);

@@ -62,11 +62,11 @@ static size_t count_open(void) {
 static int acquire(size_t i) {
     presto_error err;
     struct stat info;
-    int fd;
-    ck_assert_ok(presto__open_files_acquire(open_files, i, &fd, &err), &err);
-    ck_assert_int_eq(fstat(fd, &info), 0);
+    presto__object object;
+    ck_assert_ok(presto__open_files_acquire(open_files, i, &object, &err), &err);
+    ck_assert_int_eq(fstat(object.fd, &info), 0);
     ck_assert_uint_eq(info.st_ino, inodes[i]);
-    return fd;
+    return object.fd;
 }
 
 START_TEST(a_file_is_opened_once_and_stays_open_for_a_while) {
@@ -82,12 +82,13 @@ START_TEST(a_file_is_opened_once_and_stays_open_for_a_while) {
     presto__open_files_release(open_files, 7);
     presto__open_files_close_idle(open_files);
     presto_error err;
-    ck_assert_status(presto__open_files_acquire(open_files, 7, &fd, &err), PRESTO_ERR_NOT_FOUND,
+    presto__object object;
+    ck_assert_status(presto__open_files_acquire(open_files, 7, &object, &err), PRESTO_ERR_NOT_FOUND,
                      &err);
     ck_assert_str_eq(err.file, path_of(7));
     presto_check_write_file(path_of(8), presto_span_of_text("others"));
     ck_assert_int_eq(utimensat(AT_FDCWD, path_of(8), (struct timespec[]){{1, 0}, {1, 0}}, 0), 0);
-    ck_assert_status(presto__open_files_acquire(open_files, 8, &fd, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__open_files_acquire(open_files, 8, &object, &err), PRESTO_ERR_IO, &err);
     (void)acquire(9); /* a failure is of one file */
     presto__open_files_release(open_files, 9);
     tear_down();
@@ -111,9 +112,10 @@ START_TEST(idle_files_are_limited_and_the_oldest_are_closed) {
         (void)acquire(i);
         presto__open_files_release(open_files, i);
     }
-    int fd;
-    ck_assert_int_eq(presto__open_files_acquire(open_files, FILES - PRESTO__IDLE_FILES, &fd, NULL),
-                     PRESTO_ERR_NOT_FOUND);
+    presto__object object;
+    ck_assert_int_eq(
+        presto__open_files_acquire(open_files, FILES - PRESTO__IDLE_FILES, &object, NULL),
+        PRESTO_ERR_NOT_FOUND);
     presto__open_files_release(open_files, 3);
     tear_down();
     ck_assert_uint_eq(count_open(), before);

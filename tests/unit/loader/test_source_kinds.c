@@ -3,12 +3,11 @@
  * The table of raw sources, and a source with many samples a file: each line of some text files is
  * one. It has no line in the table; its hook is called directly.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "../../../steps/pipelines_internal.h"
-#include "../base/file_internal.h"
+#include "../storage/storage_internal.h"
 #include "folder_check.h"
 #include "skips_check.h"
 
@@ -77,13 +76,14 @@ static presto_status read_line(const line_place *place, presto_arena *arena, pre
     size_t got;
     if (data == NULL)
         return presto_fail_memory(err, place->bytes + 1);
-    int fd = open(place->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    presto__object object;
+    presto__object_info info;
+    if (presto__object_open(place->path, &object, &info, NULL) < 0)
         return fail_line(
             place, presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "cannot open"), err);
-    presto_status status = presto__read_at((presto__file_place){fd, place->path, place->offset},
-                                           data, place->bytes, &got, err);
-    close(fd);
+    presto_status status = presto__read_at(
+        (presto__object_place){object, place->path, place->offset}, data, place->bytes, &got, err);
+    presto__object_close(&object);
     if (status == PRESTO_OK && got < place->bytes)
         status = presto_fail(err, PRESTO_ERR_TRUNCATED, place->offset + got, "the line is cut");
     if (status < 0)

@@ -125,8 +125,8 @@ START_TEST(files_that_were_opened_while_all_were_busy_are_closed_afterwards) {
     for (size_t i = 0; i < 10; i++)
         ck_assert_ok(presto__shard_open(file.path, NULL, &pool, &shards[i], &err), &err);
     for (size_t i = 0; i < 6; i++) {
-        int fd = -1;
-        ck_assert_ok(presto__shard_acquire(shards[i], &fd, &err), &err);
+        presto__object object;
+        ck_assert_ok(presto__shard_acquire(shards[i], &object, &err), &err);
     }
     ck_assert_uint_eq(pool.open_count, 6);
     for (size_t i = 0; i < 6; i++)

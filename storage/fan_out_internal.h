@@ -3,8 +3,8 @@
  * Many small jobs that mostly wait, for a disk or a file server: many at a time, so that their
  * waits pass together.
  */
-#ifndef PRESTO_BASE_FAN_OUT_INTERNAL_H
-#define PRESTO_BASE_FAN_OUT_INTERNAL_H
+#ifndef PRESTO_FAN_OUT_INTERNAL_H
+#define PRESTO_FAN_OUT_INTERNAL_H
 
 #include <stddef.h>
 
@@ -15,7 +15,7 @@
 #define PRESTO__FAN_OUT_MOST 16
 
 /** Job number `i`. Runs in any thread, beside others. What it reads is read from the storage that
- * the caller is bound to (storage_internal.h), and ends with the caller's pass (stop_internal.h). */
+ * the caller is bound to (play_internal.h), and ends with the caller's pass (stop_internal.h). */
 typedef presto_status (*presto__job_fn)(void *user, size_t i, presto_error *err);
 
 /**

@@ -10,8 +10,8 @@
 #include <presto/span.h>
 #include <presto/text.h>
 
-#include "decimal_internal.h"
-#include "storage_internal.h"
+#include "../base/decimal_internal.h"
+#include "play_internal.h"
 
 #define MOST_WORD_BYTES 40
 #define MOST_DIGITS 18

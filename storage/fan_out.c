@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "clock_internal.h"
-#include "stop_internal.h"
-#include "storage_internal.h"
-#include "thread_internal.h"
+#include "../base/clock_internal.h"
+#include "../base/stop_internal.h"
+#include "../base/thread_internal.h"
+#include "play_internal.h"
 
 /* Another thread each time that so much has passed and jobs are left, unless each thread has ended
  * one meanwhile: a few times what a start takes, so that short jobs are done by a few. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A storage as text; and as it is played, on a clock that only moves when somebody waits. */
 #define _XOPEN_SOURCE 700
-#include "../../../base/storage_internal.h"
 #include "comma_check.h"
 
 #include <fcntl.h>
@@ -12,7 +11,7 @@
 
 #include <presto/rng.h>
 
-#include "file_internal.h"
+#include "play_internal.h"
 #include "storage_internal.h"
 
 /* ---- text ---- */
@@ -348,38 +347,38 @@ END_TEST
 
 /* ---- on the system's clock ---- */
 
-static presto_status read_here(int fd, uint64_t offset, size_t bytes) {
+static presto_status read_here(presto__object object, uint64_t offset, size_t bytes) {
     char data[64];
     size_t got;
-    return presto__read_at((presto__file_place){fd, "file", offset}, data, bytes, &got, NULL);
+    return presto__read_at((presto__object_place){object, "file", offset}, data, bytes, &got, NULL);
 }
 
 START_TEST(only_threads_that_are_bound_read_from_it) {
     presto_storage limits = parsed("bandwidth=1000TB/s");
     presto__played_storage storage;
     presto__storage_thread thread;
-    struct stat info;
-    int fd;
+    presto__object_info info;
+    presto__object object;
     char path[700], *dir = presto_check_temp_dir();
     snprintf(path, sizeof path, "%s/file", dir);
     presto_check_write_file(path, presto_span_of(path, sizeof path));
     ck_assert_status(presto__storage_init(&storage, &limits, NULL, NULL), PRESTO_OK, NULL);
     presto__storage_thread_init(&thread, &storage);
     ck_assert_ptr_null(presto__storage_bound());
-    ck_assert_status(presto__open_regular(path, &fd, &info, NULL), PRESTO_OK, NULL);
-    ck_assert_status(read_here(fd, 0, 10), PRESTO_OK, NULL);
+    ck_assert_status(presto__object_open(path, &object, &info, NULL), PRESTO_OK, NULL);
+    ck_assert_status(read_here(object, 0, 10), PRESTO_OK, NULL);
     ck_assert_uint_eq(thread.reads, 0);
     ck_assert_ptr_null(presto__storage_bind(&thread));
-    ck_assert_status(read_here(fd, 10, 10), PRESTO_OK, NULL);
-    ck_assert_status(read_here(fd, 20, 10), PRESTO_OK, NULL);
+    ck_assert_status(read_here(object, 10, 10), PRESTO_OK, NULL);
+    ck_assert_status(read_here(object, 20, 10), PRESTO_OK, NULL);
     ck_assert_uint_eq(thread.reads, 1);
-    ck_assert_status(read_here(fd, 100, 10), PRESTO_OK, NULL);
+    ck_assert_status(read_here(object, 100, 10), PRESTO_OK, NULL);
     ck_assert_uint_eq(thread.reads, 2);
     ck_assert_ptr_eq(presto__storage_bind(NULL), &thread);
-    ck_assert_status(read_here(fd, 0, 10), PRESTO_OK, NULL);
+    ck_assert_status(read_here(object, 0, 10), PRESTO_OK, NULL);
     ck_assert_uint_eq(thread.reads, 2);
     ck_assert_uint_eq(thread.wait_ns, 0);
-    close(fd);
+    presto__object_close(&object);
     presto__storage_done(&storage);
     presto_check_remove_tree(dir);
     free(dir);

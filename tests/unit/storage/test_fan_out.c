@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "fan_out_internal.h"
+#include "play_internal.h"
 #include "presto_check.h"
-#include "storage_internal.h"
 
 enum { MANY = 1000, TOGETHER = 4 };
 

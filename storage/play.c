@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "storage_internal.h"
+#include "play_internal.h"
 
 #include <time.h>
 
-#include "clock_internal.h"
+#include "../base/clock_internal.h"
 
 /* Shorter waits are put off: the system's timers are less exact than this. */
 #define SHORT_NS 100000.0

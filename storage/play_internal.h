@@ -11,19 +11,19 @@
  * waits are put off until they are worth sleeping. So rates are right, though single reads are not
  * to the microsecond.
  *
- * presto__read_at and presto__open_regular know the thread that reads by presto__storage_bind: what
+ * presto__read_at and presto__object_open know the thread that reads by presto__storage_bind: what
  * they are called from (HDF5 among others) need not hand it down. A thread that is not bound, as
  * all are where no storage is played, reads as fast as it can.
  */
-#ifndef PRESTO_BASE_STORAGE_INTERNAL_H
-#define PRESTO_BASE_STORAGE_INTERNAL_H
+#ifndef PRESTO_PLAY_INTERNAL_H
+#define PRESTO_PLAY_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include <presto/storage.h>
 
-#include "memory_internal.h"
+#include "../base/memory_internal.h"
 
 /** Where time comes from: the system, or a test. */
 typedef struct presto__storage_time {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of storage does. For this room alone. */
+#ifndef PRESTO_STORAGE_KINDS_INTERNAL_H
+#define PRESTO_STORAGE_KINDS_INTERNAL_H
+
+#include "storage_internal.h"
+
+/** A kind. Its hooks are called by any thread; they know nothing of stops and of what is played. */
+struct presto__storage_kind {
+    const char *name;
+    /** Is it the kind of this path? */
+    bool (*owns)(const char *path);
+
+    /* As the functions of storage_internal.h say. */
+    presto_status (*open)(const char *path, presto__object *object_out,
+                          presto__object_info *info_out, presto_error *err);
+    void (*close)(presto__object object);
+    presto_status (*read)(const presto__object_place *place, void *data, size_t bytes,
+                          size_t *got_out, presto_error *err);
+    presto_status (*look)(presto__object object, const char *path, presto__object_info *info_out,
+                          presto_error *err);
+    presto_status (*find)(const char *path, presto__object_info *info_out, presto_error *err);
+    int (*number)(presto__object object);
+
+    /* NULL: the kind has nothing of that. */
+    void *(*map)(presto__object object, uint64_t bytes);
+    void (*will_read)(presto__object object, uint64_t offset, uint64_t bytes);
+    void (*will_open)(const char *path, uint64_t bytes);
+    uint64_t (*next_data)(presto__object object, uint64_t from);
+    presto_status (*drop)(const char *path, presto_error *err);
+};
+
+/** The kind that `path` is of. */
+const presto__storage_kind *presto__storage_kind_of(const char *path);
+
+/** Files of this machine, and whatever it has mounted: every path that no other kind owns. */
+extern const presto__storage_kind presto__storage_file;
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room storage: where bytes live. A table of kinds of storage (kinds.c), one file a kind; nothing
+ * above knows which one it reads. An object is bytes with a name in a storage, as a file. Its path
+ * says of which kind it is. Any kind can be read as slowly as another storage would be
+ * (play_internal.h), by many threads at once (fan_out_internal.h).
+ * May see: base. Must not know: what the bytes mean.
+ * Invariants: an object that is open stays the same bytes, or reading it fails. Locks: none here.
+ */
+#ifndef PRESTO_STORAGE_INTERNAL_H
+#define PRESTO_STORAGE_INTERNAL_H
+
+#include <stdbool.h>
+
+#include <presto/storage.h>
+
+#include "../base/digest_internal.h"
+
+typedef struct presto__storage_kind presto__storage_kind;
+
+/** An open object. A value, to be copied as one likes, and closed once. Zeroed: none is open. */
+typedef struct presto__object {
+    const presto__storage_kind *kind; /* NULL: not open */
+    union {                           /* what the kind knows it by */
+        int fd;
+        void *state;
+    };
+} presto__object;
+
+typedef enum presto__object_type {
+    PRESTO__OBJECT_FILE,
+    PRESTO__OBJECT_FOLDER,
+    PRESTO__OBJECT_OTHER, /* a named pipe, a device, ...: cannot be read */
+} presto__object_type;
+
+/** What is known of an object without reading it. */
+typedef struct presto__object_info {
+    presto__object_type type;
+    uint64_t bytes;
+    int64_t mtime_ns;     /* of the last change, since the epoch */
+    int64_t ctime_ns;     /* of the last change of its bytes or of what is said of it */
+    uint64_t identity[2]; /* which object it is, whatever its name */
+} presto__object_info;
+
+/** A position in an open object. `path` is for messages. */
+typedef struct presto__object_place {
+    presto__object object;
+    const char *path;
+    uint64_t offset;
+} presto__object_place;
+
+static inline bool presto__object_is_open(presto__object object) {
+    return object.kind != NULL;
+}
+
+/**
+ * Open an object for reading, without waiting for writers. Errors name `path`.
+ * Returns: PRESTO_ERR_NOT_FOUND if there is none; PRESTO_ERR_IO for a folder, named pipe, socket
+ *          or device; PRESTO_ERR_STOPPED.
+ */
+presto_status presto__object_open(const char *path, presto__object *object_out,
+                                  presto__object_info *info_out, presto_error *err);
+/** A file that the caller has open, and closes: presto__object_close is not called. */
+presto__object presto__object_of_file(int fd);
+/** Let go of it; the value is zeroed. Nothing, if it is not open. */
+void presto__object_close(presto__object *object);
+
+/** Up to `bytes` bytes from `place` on; fewer only at the end of the object. Any thread. */
+presto_status presto__read_at(presto__object_place place, void *data, size_t bytes, size_t *got_out,
+                              presto_error *err);
+
+/** What an open object is now. PRESTO_ERR_IO. */
+presto_status presto__object_look(presto__object object, const char *path,
+                                  presto__object_info *info_out, presto_error *err);
+/** What stands at `path`: object or folder; links are followed. PRESTO_ERR_NOT_FOUND: nothing. */
+presto_status presto__object_find(const char *path, presto__object_info *info_out,
+                                  presto_error *err);
+/** Is there a folder at `path`? False, too, if that cannot be said. */
+bool presto__object_is_folder(const char *path);
+/** Are both the same object with the same content, as far as can be told without reading it? */
+bool presto__object_is_same(const presto__object_info *a, const presto__object_info *b);
+/** What tells one content of an object from another without reading it: its size and times. */
+void presto__digest_add_object(presto__digest *digest, const presto__object_info *info);
+
+/** A number for it that is at least 0, for what is played. */
+int presto__object_number(presto__object object);
+
+/**
+ * All of its bytes in memory, until munmap. NULL: the kind cannot do that, or errno says why not;
+ * errno is 0 in the first case.
+ */
+void *presto__object_map(presto__object object, uint64_t bytes);
+/** A hint: these bytes will be read soon. Does not wait. */
+void presto__object_will_read(presto__object object, uint64_t offset, uint64_t bytes);
+/** The same of the first bytes of an object that is not open. */
+void presto__object_will_open(const char *path, uint64_t bytes);
+/** Where bytes that are stored begin, at or behind `from`; the size, if none do. Before it are
+ * zeros that take no room. UINT64_MAX: that cannot be said. */
+uint64_t presto__object_next_data(presto__object object, uint64_t from);
+
+/**
+ * Drop an object from the machine's page cache. What is missing, is no regular file or may not be
+ * read is passed over: whoever reads it says so. PRESTO_ERR_IO: the machine failed.
+ */
+presto_status presto__drop_from_cache(const char *path, presto_error *err);
+
+#endif
