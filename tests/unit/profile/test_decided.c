@@ -4,21 +4,11 @@
  * other records than the whole, epochs of it begin with a start, and the machine does not repeat
  * itself.
  */
-#include "made_sweep.h"
-
-#include "choice/sure_internal.h"
+#include "../../../base/rng_internal.h"
+#include "race_check.h"
 
 /* Strategies 0 and 1 read the same records, 2 reads others. */
 enum { STRATEGIES = 3, RUNS = 3, SAMPLE = 100, TIMES = 5, WHOLE = 20000 };
-
-static double normal(presto_rng *rng) {
-    for (;;) {
-        double x = 2 * presto_rng_uniform(rng) - 1, y = 2 * presto_rng_uniform(rng) - 1;
-        double square = x * x + y * y;
-        if (square > 0 && square < 1)
-            return x * sqrt(-2 * log(square) / square);
-    }
-}
 
 /* What is true of a source and a machine. */
 typedef struct truth {
@@ -34,33 +24,36 @@ typedef struct made {
     double start_s[STRATEGIES], each_s[STRATEGIES]; /* of the whole */
     double sample[2]; /* the mean record of the sample over that of the whole, of both kinds */
     double phase;
+    const truth *of;
+    presto_rng rng;
 } made;
 
 static double true_rate(const made *m, size_t i) {
     return WHOLE / (m->start_s[i] + WHOLE * m->each_s[i]);
 }
 
-static double epoch_s(made *m, const truth *of, presto_rng *rng, size_t i, double samples) {
+static double epoch_s(made *m, size_t i, double samples) {
     double mean_s = m->each_s[i] * m->sample[i == 2];
-    m->phase = 0.8 * m->phase + of->phase * normal(rng);
-    return (m->start_s[i] + samples * mean_s) * exp(m->phase + of->noise * normal(rng));
+    m->phase = next_phase(m->phase, m->of->phase, &m->rng);
+    return (m->start_s[i] + samples * mean_s) * exp(m->phase + m->of->noise * normal(&m->rng));
 }
 
-static void draw_records(presto__trial *trial, const truth *of, presto_rng *rng, double *mean_out) {
+static void draw_records(made *m, presto__trial *trial, double *mean_out) {
+    double spread = m->of->size_spread;
     trial->record_bytes = (presto__moments){0};
     for (size_t i = 0; i < SAMPLE; i++)
-        presto__moments_add(&trial->record_bytes, exp(of->size_spread * normal(rng)));
-    *mean_out = trial->record_bytes.mean / exp(of->size_spread * of->size_spread / 2);
+        presto__moments_add(&trial->record_bytes, exp(spread * normal(&m->rng)));
+    *mean_out = trial->record_bytes.mean / exp(spread * spread / 2);
 }
 
-static void set_runs(made *m, const truth *of, presto_rng *rng, size_t i) {
+static void set_runs(made *m, size_t i) {
     presto__trial *trial = &m->sweep->trials[i];
     for (size_t r = 0; r < RUNS; r++) {
         presto__epochs *run = &trial->cold[r];
         *run = (presto__epochs){.epochs = 1, .samples = SAMPLE};
-        run->epoch_s = run->measure.wall_s = epoch_s(m, of, rng, i, SAMPLE);
+        run->epoch_s = run->measure.wall_s = epoch_s(m, i, SAMPLE);
         run->second_samples = TIMES * SAMPLE;
-        run->second_s = epoch_s(m, of, rng, i, TIMES * SAMPLE);
+        run->second_s = epoch_s(m, i, TIMES * SAMPLE);
         trial->cached[r] = (presto__epochs){.epochs = 1, .samples = SAMPLE, .epoch_s = 1};
     }
     trial->cold_count = trial->cached_count = RUNS;
@@ -69,45 +62,33 @@ static void set_runs(made *m, const truth *of, presto_rng *rng, size_t i) {
     ck_assert_ok(presto__trial_summarize(&m->runner, trial, &err), &err);
 }
 
-static void draw(made *m, const truth *of, presto_rng *rng) {
+static void draw(made *m) {
     m->phase = 0;
     m->sweep->rounds = 0;
     for (size_t i = 0; i < STRATEGIES; i++) {
-        m->start_s[i] = of->start_most_s * presto_rng_uniform(rng);
-        m->each_s[i] = 1e-3 * exp(of->rate_spread * (2 * presto_rng_uniform(rng) - 1));
+        m->start_s[i] = m->of->start_most_s * presto_rng_uniform(&m->rng);
+        m->each_s[i] = 1e-3 * exp(m->of->rate_spread * (2 * presto_rng_uniform(&m->rng) - 1));
     }
-    draw_records(&m->sweep->trials[0], of, rng, &m->sample[0]);
+    draw_records(m, &m->sweep->trials[0], &m->sample[0]);
     m->sweep->trials[1].record_bytes = m->sweep->trials[0].record_bytes;
-    draw_records(&m->sweep->trials[2], of, rng, &m->sample[1]);
+    draw_records(m, &m->sweep->trials[2], &m->sample[1]);
     for (size_t i = 0; i < STRATEGIES; i++)
-        set_runs(m, of, rng, i);
+        set_runs(m, i);
 }
 
-static void add_round(made *m, const truth *of, presto_rng *rng) {
+static void add_round(void *user) {
+    made *m = user;
     presto_error err;
     m->sweep->rounds++;
     for (size_t k = 0; k < STRATEGIES; k++) {
         size_t i = m->sweep->rounds % 2 == 0 ? STRATEGIES - 1 - k : k;
         presto__trial *trial = &m->sweep->trials[i];
         presto__epochs run = {.epochs = 1, .samples = (uint64_t)TIMES * SAMPLE};
-        run.epoch_s = epoch_s(m, of, rng, i, TIMES * SAMPLE);
+        run.epoch_s = epoch_s(m, i, TIMES * SAMPLE);
         const presto__lap lap = {
             m->sweep->rounds,
             presto__epochs_whole_rate(&run, presto__trial_start(trial).seconds, WHOLE)};
         ck_assert_ok(presto__trial_add_lap(trial, lap, &err), &err);
-    }
-}
-
-/* Rounds until it is decided, as presto__race does. */
-static bool is_decided(made *m, const truth *of, presto_rng *rng) {
-    presto_error err;
-    for (;;) {
-        ck_assert_ok(presto__decide(m->sweep, &err), &err);
-        if (m->sweep->confidence.is_decided || m->sweep->rounds >= PRESTO__ROUNDS_MOST)
-            return m->sweep->confidence.is_decided;
-        do
-            add_round(m, of, rng);
-        while (!presto__is_look(m->sweep->rounds));
     }
 }
 
@@ -119,8 +100,9 @@ static bool is_wrong(const made *m) {
     return true_rate(m, m->sweep->best) < (1 - PRESTO__SAME) * most;
 }
 
-static void set_up(made *m) {
-    *m = (made){.sweep = made_sweep(false)};
+static void set_up(made *m, const truth *of) {
+    *m = (made){.sweep = made_sweep(false), .of = of};
+    presto__rng_init(&m->rng, &(presto__rng_key){.seed = presto_check_seed()});
     m->runner.samples = m->sweep->facts.samples = SAMPLE;
     m->runner.source_samples = m->sweep->facts.source_samples = WHOLE;
     m->sweep->run_s = 0.1;
@@ -141,13 +123,11 @@ static void set_up(made *m) {
 
 static void count(const truth *of, size_t races, size_t *decided_out, size_t *wrong_out) {
     made m;
-    presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
-    set_up(&m);
+    set_up(&m, of);
     *decided_out = *wrong_out = 0;
     for (size_t i = 0; i < races; i++) {
-        draw(&m, of, &rng);
-        bool decided = is_decided(&m, of, &rng);
+        draw(&m);
+        bool decided = race_until_decided(m.sweep, add_round, &m);
         *decided_out += decided;
         *wrong_out += decided && is_wrong(&m);
     }
@@ -166,10 +146,7 @@ START_TEST(what_is_decided_is_right_of_the_whole_source) {
         size_t decided, wrong;
         count(&truths[i], races, &decided, &wrong);
         printf("truth %zu: of %zu, %zu decided, %zu wrong\n", i, races, decided, wrong);
-        double most = PRESTO__ERROR * (double)races;
-        most += 4 * sqrt(most); /* chance */
-        ck_assert_msg((double)wrong <= most, "truth %zu: of %zu, %zu decided, %zu wrong", i, races,
-                      decided, wrong);
+        assert_few_are_wrong(i, races, decided, wrong);
     }
 }
 END_TEST
@@ -186,13 +163,10 @@ END_TEST
 /* An epoch that did not last decides nothing, and says how much of it was its start. */
 START_TEST(short_epochs_decide_nothing) {
     made m;
-    presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
-    set_up(&m);
+    set_up(&m, &(truth){0.5, 0.05, 0.05, 0.01, 0.01});
     m.sweep->run_s = 10;
-    const truth of = {0.5, 0.05, 0.05, 0.01, 0.01};
-    draw(&m, &of, &rng);
-    ck_assert(!is_decided(&m, &of, &rng));
+    draw(&m);
+    ck_assert(!race_until_decided(m.sweep, add_round, &m));
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(m.sweep);
     ck_assert_double_gt(sure->start_part, 0);
     ck_assert_double_lt(sure->start_part, 1);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The start of an epoch and what it delivers then, apart; and the copies that make epochs long. */
 #define _XOPEN_SOURCE 700
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "presto_check.h"
 #include "profile_internal.h"
 #include "trial/load_internal.h"
+#include "trial_check.h"
 
 #define assert_near(value, wanted) ck_assert_double_eq_tol(value, wanted, 1e-9 * (wanted))
 
@@ -75,64 +72,8 @@ END_TEST
 
 enum { FILES = 48, MEASURED = 8, FILE_BYTES = 20000 };
 
-typedef struct place {
-    char *dir;
-    char source[600], work[600];
-    const char *paths[1];
-    presto_pipeline *pipeline;
-    presto_sweep_options options;
-    presto__runner runner;
-    presto__trial trial;
-} place;
-
 static void set_up(place *at, const char *codec) {
-    static uint8_t content[FILE_BYTES];
-    *at = (place){.dir = presto_check_temp_dir()};
-    snprintf(at->source, sizeof at->source, "%s/source", at->dir);
-    snprintf(at->work, sizeof at->work, "%s/work", at->dir);
-    ck_assert_int_eq(mkdir(at->source, 0777), 0);
-    for (int i = 0; i < FILES; i++) {
-        char path[700];
-        snprintf(path, sizeof path, "%s/%02d.bin", at->source, i);
-        memset(content, i, sizeof content);
-        int fd = open(path, O_WRONLY | O_CREAT, 0666);
-        ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(write(fd, content, sizeof content), sizeof content);
-        close(fd);
-    }
-    static const char yaml[] = "name: bytes\n"
-                               "source: {type: files, match: ['*.bin']}\n"
-                               "steps:\n"
-                               "  - {step: read-file, yields: concatenated}\n";
-    presto_error err;
-    ck_assert_ok(
-        presto_pipeline_parse(presto_span_of_text(yaml), "bytes", NULL, &at->pipeline, &err), &err);
-    presto_sweep_options_defaults(&at->options);
-    at->options.pipeline = at->pipeline;
-    at->options.work_dir = at->work;
-    at->options.samples = MEASURED;
-    at->options.run_s = 0.2;
-    at->paths[0] = at->source;
-    ck_assert_ok(presto__runner_init(&at->runner, at->paths, 1, &at->options, &err), &err);
-    at->runner.trials = &at->trial;
-    at->runner.trial_count = 1;
-    at->trial.result.strategy =
-        (presto_strategy){.stored = codec != NULL ? "concatenated" : PRESTO_UNPROCESSED,
-                          .codec = codec,
-                          .threads = 2};
-    at->trial.result.strategy.shards = codec != NULL ? 2 : 0;
-    at->trial.preparations = calloc(1, sizeof *at->trial.preparations);
-    at->trial.cold = calloc(1, sizeof *at->trial.cold);
-    at->trial.cached = calloc(1, sizeof *at->trial.cached);
-    ck_assert_ok(presto__trial_prepare(&at->runner, &at->trial, &err), &err);
-}
-
-static void tear_down(place *at) {
-    presto__trial_done(&at->trial);
-    presto__runner_done(&at->runner);
-    presto_pipeline_free(at->pipeline);
-    presto_check_remove_tree(at->dir);
-    free(at->dir);
+    set_up_place(at, (place_files){FILES, FILE_BYTES}, codec, MEASURED, 0.2);
 }
 
 /* So often is each file's content among the records, in the order of the trial's. */
@@ -184,7 +125,7 @@ START_TEST(copies_hold_each_record_as_often_and_are_no_part_of_the_sizes) {
         presto__trial_remove(&at.trial);
         ck_assert_int_ne(access(dir, F_OK), 0);
         free(dir);
-        tear_down(&at);
+        tear_down_place(&at);
     }
 }
 END_TEST
@@ -203,7 +144,7 @@ START_TEST(a_run_has_a_second_epoch_which_is_of_the_whole_at_most) {
         ck_assert_uint_eq(cold->samples, MEASURED * cold->epochs);
         ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
         ck_assert_double_gt(at.trial.laps[0].samples_per_s, 0);
-        tear_down(&at);
+        tear_down_place(&at);
     }
 }
 END_TEST
@@ -216,7 +157,7 @@ START_TEST(without_room_an_epoch_has_no_second_one) {
     ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
     ck_assert_double_eq(at.trial.cold[0].second_samples, 0);
     ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
-    tear_down(&at);
+    tear_down_place(&at);
 }
 END_TEST
 
