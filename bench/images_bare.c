@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jpeglib.h>
-
 #include <presto/crc32c.h>
 #include <presto/example.h>
+
+#include "bare_jpeg.h"
 
 enum { MIN_SIDE = 256 };
 #define CROP ((size_t)224)
@@ -32,26 +32,14 @@ static uint32_t next_random(images_scratch *s) {
     return s->random >> 8;
 }
 
-static void decode(images_scratch *s, presto_span jpeg, int64_t dims_out[2]) {
-    struct jpeg_decompress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, jpeg.data, jpeg.bytes);
-    jpeg_read_header(&cinfo, TRUE);
-    cinfo.out_color_space = JCS_RGB;
-    cinfo.dct_method = JDCT_IFAST;
-    jpeg_start_decompress(&cinfo);
-    size_t stride = (size_t)cinfo.output_width * 3;
-    uint8_t *pixels = room(&s->decoded, stride * cinfo.output_height);
-    while (cinfo.output_scanline < cinfo.output_height) {
-        JSAMPROW row = pixels + stride * cinfo.output_scanline;
-        jpeg_read_scanlines(&cinfo, &row, 1);
-    }
-    dims_out[0] = cinfo.output_height;
-    dims_out[1] = cinfo.output_width;
-    jpeg_finish_decompress(&cinfo);
-    jpeg_destroy_decompress(&cinfo);
+static void decode(images_scratch *s, presto_span file, int64_t dims_out[2]) {
+    bare_jpeg jpeg;
+    bare_jpeg_start(&jpeg, file);
+    dims_out[0] = jpeg.cinfo.output_height;
+    dims_out[1] = jpeg.cinfo.output_width;
+    size_t stride = (size_t)dims_out[1] * 3, rows = (size_t)dims_out[0];
+    bare_jpeg_rows(&jpeg, room(&s->decoded, stride * rows), stride, rows);
+    bare_jpeg_end(&jpeg);
 }
 
 static const uint8_t *resize(images_scratch *s, const uint8_t *pixels, int64_t dims[2]) {

@@ -4,16 +4,17 @@
  * and beside the kernels of resizing and centering without a plan around them.
  */
 #include "steps.h"
+#include "steps/pipelines_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
 #if PRESTO_HAVE_SPNG
 #include <spng.h>
 #endif
 
+#include "bare_jpeg.h"
 #include "steps/image/resize_internal.h"
 
 enum { MIN_SIDE = 256 };
@@ -45,26 +46,13 @@ static uint8_t *room(decoder *d, size_t bytes) {
     return d->pixels.data;
 }
 
-static void bare_jpeg(void *user, size_t number) {
+static void bare_whole(void *user, size_t number) {
     decoder *d = user;
-    presto_span file = d->photos->files[number];
-    struct jpeg_decompress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, file.data, file.bytes);
-    jpeg_read_header(&cinfo, TRUE);
-    cinfo.out_color_space = JCS_RGB;
-    cinfo.dct_method = JDCT_IFAST;
-    jpeg_start_decompress(&cinfo);
-    size_t stride = (size_t)cinfo.output_width * 3;
-    uint8_t *pixels = room(d, stride * cinfo.output_height);
-    while (cinfo.output_scanline < cinfo.output_height) {
-        JSAMPROW row = pixels + stride * cinfo.output_scanline;
-        jpeg_read_scanlines(&cinfo, &row, 1);
-    }
-    jpeg_finish_decompress(&cinfo);
-    jpeg_destroy_decompress(&cinfo);
+    bare_jpeg jpeg;
+    bare_jpeg_start(&jpeg, d->photos->files[number]);
+    size_t stride = (size_t)jpeg.cinfo.output_width * 3, rows = jpeg.cinfo.output_height;
+    bare_jpeg_rows(&jpeg, room(d, stride * rows), stride, rows);
+    bare_jpeg_end(&jpeg);
 }
 
 static void measure_decoding(const steps_settings *set, const char *row, const steps_files *photos,
@@ -84,7 +72,7 @@ static void jpeg_row(const steps_settings *set, const char *row, size_t count,
     if (!steps_wanted(set, row))
         return;
     steps_make_photos(set, set->quick ? 2 : count, options, &photos);
-    measure_decoding(set, row, &photos, bare_jpeg);
+    measure_decoding(set, row, &photos, bare_whole);
     steps_free_files(&photos);
 }
 
@@ -97,28 +85,16 @@ static unsigned window_side(unsigned photo_side) {
 
 static void bare_window(void *user, size_t number) {
     decoder *d = user;
-    presto_span file = d->photos->files[number];
-    struct jpeg_decompress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, file.data, file.bytes);
-    jpeg_read_header(&cinfo, TRUE);
-    cinfo.out_color_space = JCS_RGB;
-    cinfo.dct_method = JDCT_IFAST;
-    jpeg_start_decompress(&cinfo);
-    JDIMENSION width = window_side(cinfo.output_width), x = (cinfo.output_width - width) / 2;
-    JDIMENSION height = window_side(cinfo.output_height);
-    jpeg_crop_scanline(&cinfo, &x, &width); /* in whole MCUs */
-    jpeg_skip_scanlines(&cinfo, (cinfo.output_height - height) / 2);
+    bare_jpeg jpeg;
+    bare_jpeg_start(&jpeg, d->photos->files[number]);
+    struct jpeg_decompress_struct *cinfo = &jpeg.cinfo;
+    JDIMENSION width = window_side(cinfo->output_width), x = (cinfo->output_width - width) / 2;
+    JDIMENSION height = window_side(cinfo->output_height);
+    jpeg_crop_scanline(cinfo, &x, &width); /* in whole MCUs */
+    jpeg_skip_scanlines(cinfo, (cinfo->output_height - height) / 2);
     size_t stride = (size_t)width * 3;
-    uint8_t *pixels = room(d, stride * height);
-    for (size_t y = 0; y < height; y++) {
-        JSAMPROW row = pixels + stride * y;
-        jpeg_read_scanlines(&cinfo, &row, 1);
-    }
-    jpeg_abort_decompress(&cinfo);
-    jpeg_destroy_decompress(&cinfo);
+    bare_jpeg_rows(&jpeg, room(d, stride * height), stride, height);
+    bare_jpeg_end(&jpeg);
 }
 
 /* The photos as index-jpeg makes them. */
@@ -128,15 +104,15 @@ static void index_photos(const steps_files *photos, steps_files *indexed_out) {
     presto_error err;
     presto_pipeline *pipeline = NULL;
     presto_plan *plan = NULL;
-    presto_plan_worker *worker = NULL;
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
+    presto__plan_worker *worker = NULL;
+    presto__plan_options options;
+    presto__plan_options_defaults(&options);
     options.first_step = 1;
     options.in = &steps_string_spec;
-    bench_need(presto_pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &pipeline, &err),
+    bench_need(presto__pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &pipeline, &err),
                &err, "pipeline");
-    bench_need(presto_plan_new(pipeline, &options, &plan, &err), &err, "plan");
-    bench_need(presto_plan_worker_new(plan, NULL, &worker, &err), &err, "worker");
+    bench_need(presto__plan_new(pipeline, &options, &plan, &err), &err, "plan");
+    bench_need(presto__plan_worker_new(plan, NULL, &worker, &err), &err, "worker");
     *indexed_out = (steps_files){.files = calloc(photos->count, sizeof(presto_span)),
                                  .samples = calloc(photos->count, sizeof(presto_tensor)),
                                  .count = photos->count};
@@ -146,7 +122,7 @@ static void index_photos(const steps_files *photos, steps_files *indexed_out) {
         presto_feature feature = {.name = presto_span_of_text("image"),
                                   .tensor = photos->samples[i]};
         presto_sample sample = {.features = &feature, .feature_count = 1};
-        bench_need(presto_plan_run(worker, NULL, &sample, &err), &err, "index-jpeg");
+        bench_need(presto__plan_run(worker, NULL, &sample, &err), &err, "index-jpeg");
         presto_span made = sample.features[0].tensor.strings[0];
         uint8_t *copy = malloc(made.bytes);
         if (copy == NULL)
@@ -156,8 +132,8 @@ static void index_photos(const steps_files *photos, steps_files *indexed_out) {
         indexed_out->samples[i] =
             (presto_tensor){.spec = steps_string_spec, .strings = &indexed_out->files[i]};
     }
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
 }
 
