@@ -9,6 +9,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/folder_walk_internal.h"
+#include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
 #define MOST_CSV_BYTES ((uint64_t)1 << 30)
@@ -343,6 +344,8 @@ static presto_status label_by_csv(presto__files *source, const char *file, bool 
     presto_status status = presto__source_file_read(&request, &arena, &csv, err);
     if (status == PRESTO_OK)
         status = presto__labels_parse(csv, file, are_classes, &labels, err);
+    if (status == PRESTO_OK)
+        status = presto__note_odd_quote(&source->base, file, labels.odd_quote, err);
     if (status == PRESTO_OK && classes->count > 0)
         status = number_rows(source, &labels, classes, file, err);
     if (status == PRESTO_OK)

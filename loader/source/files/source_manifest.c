@@ -661,19 +661,8 @@ static presto_status check_all_commas(const taking *t, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status note_quotes(const taking *t, presto_error *err) {
-    char text[NOTE_BYTES];
-    if (t->table.odd_quote == 0)
-        return PRESTO_OK;
-    snprintf(text, sizeof text,
-             "%.200s: quotes are kept as text, because in line %" PRIu64
-             " a field begins with one and does not end with one",
-             t->file, t->table.odd_quote);
-    return presto__source_note(&t->source->base, text, err);
-}
-
 static presto_status note_kinds(const taking *t, presto_error *err) {
-    PRESTO_TRY(note_quotes(t, err));
+    PRESTO_TRY(presto__note_odd_quote(&t->source->base, t->file, t->table.odd_quote, err));
     if (t->label_column != SIZE_MAX)
         PRESTO_TRY(note_fractions(t, t->label_column, err));
     for (size_t i = 0; i < t->column_count; i++)

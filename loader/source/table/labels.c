@@ -224,6 +224,7 @@ presto_status presto__labels_parse(presto_span csv, const char *file, bool are_c
         presto_error_set_file(err, file);
         return status;
     }
+    labels.odd_quote = cursor.odd_quote;
     *labels_out = labels;
     return PRESTO_OK;
 }

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of Common Voice and LibriSpeech, line by line. Knows no files. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <presto/numbers.h>
 
 #include "../../../base/content_internal.h"
 #include "source_tables_internal.h"
+
+#define NOTE_BYTES 400
+
+presto_status presto__note_odd_quote(presto_source *source, const char *file, uint64_t line,
+                                     presto_error *err) {
+    char text[NOTE_BYTES];
+    if (line == 0)
+        return PRESTO_OK;
+    snprintf(text, sizeof text,
+             "%.200s: quotes are kept as text, because in line %" PRIu64
+             " a field begins with one and does not end with one",
+             file, line);
+    return presto__source_note(source, text, err);
+}
 
 typedef struct lines {
     const uint8_t *at, *end;

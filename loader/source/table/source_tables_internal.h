@@ -28,6 +28,10 @@ typedef struct presto__tsv {
  */
 presto_status presto__tsv_read(const presto__tsv *tsv, presto_error *err);
 
+/** Note that fields between tabs keep their quotes because of `line`; 0: there is no such line. */
+presto_status presto__note_odd_quote(presto_source *source, const char *file, uint64_t line,
+                                     presto_error *err);
+
 /** A line of a LibriSpeech *.trans.txt: "103-1240-0002 IT WAS A DARK NIGHT". */
 typedef struct presto__utterance {
     presto_span id;

@@ -14,7 +14,7 @@
 static presto_status open_at(const char *label, const char *const *paths, size_t count,
                              presto_source **source, presto_error *err) {
     presto_pipeline *pipeline = pipeline_of(label);
-    presto_status status = presto_source_open_raw(pipeline, paths, count, source, err);
+    presto_status status = presto__source_open_raw(pipeline, paths, count, source, err);
     presto_pipeline_free(pipeline);
     return status;
 }
@@ -27,7 +27,7 @@ static char *listing(presto_source *source) {
     options.batch_samples = 3;
     presto_loader *loader;
     presto_error err;
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     char *text = calloc(1, 4096);
     presto_batch *batch;
     presto_status status;
@@ -59,7 +59,7 @@ static void check_listing(const char *label, const char *const *paths, size_t co
     char *text = listing(source);
     ck_assert_str_eq(text, wanted);
     free(text);
-    presto_source_free(source);
+    presto__source_free(source);
 }
 
 START_TEST(files_come_sorted_by_relative_path_and_hidden_ones_not_at_all) {
@@ -96,7 +96,7 @@ START_TEST(labels_are_positions_of_distinct_parent_folders) {
     ck_assert_str_eq(names[2], "dog");
     ck_assert_str_eq(presto_source_main_feature(source), "body");
     ck_assert_uint_eq(presto_source_bytes(source), 7 + 12 + 13 + 13);
-    presto_source_free(source);
+    presto__source_free(source);
     tear_down();
 }
 END_TEST
@@ -141,7 +141,7 @@ static void check_note(const char *label, const char *wanted) {
         found += strstr(notes[i], wanted) != NULL;
     ck_assert_msg(wanted == NULL ? count == 0 : found == 1, "%zu notes, the last: %s", count,
                   count > 0 ? notes[count - 1] : "");
-    presto_source_free(source);
+    presto__source_free(source);
 }
 
 START_TEST(files_left_out_are_told_by_their_kinds) {
@@ -206,6 +206,12 @@ START_TEST(labels_from_a_file_must_name_all_files_found) {
     presto_check_write_file(at("labels.csv"), presto_span_of_text("./2.a,1\n1.a,2\n"));
     check_listing(label, paths, 1, "1.a=2 2.a=1");
     paths[0] = dir;
+    /* Quotes between tabs that are none are told. */
+    presto_check_write_file(at("labels.csv"),
+                            presto_span_of_text("s/1.a\t\"Yes\" she said\ns/2.a\tno\n"));
+    check_listing(label, paths, 1, "s/1.a=0 s/2.a=1");
+    check_note(label,
+               "labels.csv: quotes are kept as text, because in line 1 a field begins with one");
     unlink(at("labels.csv"));
     ck_assert_status(open_at(label, paths, 1, &source, &err), PRESTO_ERR_NOT_FOUND, &err);
     tear_down();
@@ -245,7 +251,7 @@ START_TEST(a_truncated_source_ends_early) {
     ck_assert_str_eq(text, "1.a 2.a");
     ck_assert_ok(presto__source_drop_cache(source, &err), &err);
     free(text);
-    presto_source_free(source);
+    presto__source_free(source);
     tear_down();
 }
 END_TEST
@@ -259,7 +265,7 @@ static void identify(const char *const *paths, char text_out[PRESTO_SOURCE_IDENT
     presto__source_truncate(source, 1);
     ck_assert_ok(presto__source_identify(source, shorter, &err), &err);
     ck_assert_str_eq(shorter, text_out);
-    presto_source_free(source);
+    presto__source_free(source);
 }
 
 START_TEST(a_source_whose_files_change_is_another_one) {
