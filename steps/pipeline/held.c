@@ -54,6 +54,10 @@ const char *presto__pipeline_usual_feature(const presto_pipeline *pipeline) {
     return pipeline->usual_feature;
 }
 
+const char *presto__pipeline_unused_option(const presto_pipeline *pipeline, size_t i) {
+    return i < pipeline->unused_count ? pipeline->unused[i] : NULL;
+}
+
 size_t presto_pipeline_step_count(const presto_pipeline *pipeline) {
     return pipeline->step_count;
 }

@@ -433,10 +433,29 @@ static presto_status find_folder(parse_state *p, const char *file) {
     return status;
 }
 
+static bool says_something(const presto_option *option) {
+    return option->is_set && !(option->text != NULL && strcmp(option->text, "none") == 0);
+}
+
+/* Which options of the source before does the new one have as well, but has not been given? */
+static void list_unused(presto_pipeline *pipeline, const presto_source_type *before,
+                        const presto_option *options) {
+    for (size_t i = 0; i < before->option_count; i++) {
+        const char *name = before->options[i].name;
+        const presto_option *now = presto__pipeline_source_option(pipeline, name);
+        if (now != NULL && says_something(&options[i]) && !says_something(now) &&
+            strcmp(name, "feature") != 0 && /* it is the usual one */
+            pipeline->unused_count < PRESTO__PIPELINE_UNUSED_MOST)
+            pipeline->unused[pipeline->unused_count++] = name;
+    }
+}
+
 /* Records that hold a representation take the place of the source and of the steps up to there. */
 static presto_status start_from(parse_state *p, presto__yaml_node *records) {
     presto_pipeline *pipeline = p->pipeline;
     const presto_option *feature = presto__pipeline_source_option(pipeline, "feature");
+    const presto_source_type *before = pipeline->source;
+    const presto_option *options = pipeline->source_options;
     PRESTO_TRY(presto__pipeline_cut(pipeline, presto__yaml_get(records, "yields")->text, p->err));
     const presto_tensor_spec spec = pipeline->source_output;
     char *count = presto_arena_alloc(&pipeline->arena, 24, 1);
@@ -451,6 +470,7 @@ static presto_status start_from(parse_state *p, presto__yaml_node *records) {
     PRESTO_TRY(parse_source(p, records));
     pipeline->source_output = spec;
     pipeline->usual_feature = feature == NULL ? NULL : feature->text;
+    list_unused(pipeline, before, options);
     return PRESTO_OK;
 }
 
@@ -496,9 +516,9 @@ static presto_status parse_pipeline(parse_state *p, presto_span yaml, const char
     return PRESTO_OK;
 }
 
-presto_status presto_pipeline_parse(presto_span yaml, const char *file,
-                                    const presto_pipeline_options *options,
-                                    presto_pipeline **pipeline_out, presto_error *err) {
+presto_status presto__pipeline_parse(presto_span yaml, const char *file,
+                                     const presto_pipeline_options *options,
+                                     presto_pipeline **pipeline_out, presto_error *err) {
     presto_pipeline_options taken;
     presto_pipeline_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));

@@ -179,6 +179,9 @@ typedef struct presto__representation {
     size_t steps; /* that have run; 0: what the source yields */
 } presto__representation;
 
+/* Options of the source tfrecord. */
+#define PRESTO__PIPELINE_UNUSED_MOST 8
+
 struct presto_pipeline {
     atomic_size_t owners; /* each calls presto_pipeline_free; any thread changes it */
     presto_arena arena;   /* all texts, options and arrays */
@@ -196,14 +199,17 @@ struct presto_pipeline {
     const char *source_yields; /* NULL: its samples are paths */
     size_t steps_behind;       /* that ran on its samples before: random steps draw as if they
                                   were part of this pipeline */
-    const char *usual_feature; /* of the source in whose place "from=" put another; NULL: none */
+    /* Of the source in whose place "from=" put another: */
+    const char *usual_feature;                        /* NULL: none */
+    const char *unused[PRESTO__PIPELINE_UNUSED_MOST]; /* options that it has and that one lacks */
+    size_t unused_count;
     presto__pipeline_step *steps;
     size_t step_count;
     presto__representation *representations; /* number r is representations[r - 1] */
     size_t representation_count;             /* with `unprocessed` */
 };
 
-/** As presto_pipeline_parse, of a text that the caller has named and trusts. */
+/** As presto__pipeline_parse, of a text that the caller has named and trusts. */
 presto_status presto__pipeline_parse_named(presto_span yaml, const char *file,
                                            const presto_pipeline_options *options,
                                            presto_pipeline **pipeline_out, presto_error *err);

@@ -111,6 +111,26 @@ class Tfrecord(Case):
         odd.write_bytes(self.files[0].read_bytes())
         self.assertEqual(len(self.examples("-p", self.pipeline, "--to", "decoded", odd)), 1)
 
+    def test_options_of_the_source_that_records_replace_are_told_once(self):
+        """The pipeline's own source is not read: what it says of labels and classes says nothing of the records."""
+        classes = self.new("pipeline.yaml")
+        classes.write_text(self.pipeline.read_text().replace("label: parent-folder", "label: parent-folder, classes: [a, b, c, d]"))
+        from_ = ("--from", "concatenated", "--feature", "image/encoded")
+        label, names = ("--set", "source.label=image/class/label"), ("--set", "source.classes=[a, b, c, d]")
+        for pipeline, more, unused in ((self.pipeline, (), "option label is not"), (classes, (), "options label, classes are not"),
+                                       (classes, label, "option classes is not"), (self.pipeline, label, None),
+                                       (classes, (*label, *names), None), (self.yaml, (), "option label is not")):
+            with self.subTest(more=more, unused=unused):
+                done = run("presto-load", "--format", "null", "-p", pipeline, *from_, *more, self.theirs)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count("records take the place of the pipeline's source"), unused is not None, done.stderr)
+                self.assertIn(unused or "", done.stderr)
+        # Records that have a feature of that name miss nothing.
+        named = self.new("named.tfrecord")
+        named.write_bytes(b"".join(framed(serialized({"image/encoded": path.read_bytes(), "label": 1})) for path in self.files[:2]))
+        done = run("presto-load", "--format", "null", "-p", self.pipeline, *from_, named)
+        self.assertEqual((done.returncode, done.stderr.count("take the place")), (0, 0), done.stderr)
+
     def test_the_hint_about_pipelines_is_given_for_raw_files_alone(self):
         hint = "name its pipeline"
         self.assert_fails(run("presto-load", "--format", "null", self.make_photos()), 1, hint)

@@ -284,6 +284,28 @@ static presto_status declare_others(settling *s) {
     return PRESTO_OK;
 }
 
+/* ---- what the pipeline says of its own source ---- */
+
+/* Where the records have a feature `label`, nobody misses the label. */
+static presto_status note_unused(const settling *s) {
+    char list[LIST_BYTES] = "", note[2 * LIST_BYTES];
+    const char *name;
+    size_t used = 0, count = 0;
+    for (size_t i = 0; (name = presto__pipeline_unused_option(s->pipeline, i)) != NULL; i++) {
+        bool is_there = strcmp(name, "label") == 0 && has(s, "label");
+        if (!is_there && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     count++ == 0 ? "" : ", ", name);
+    }
+    if (count == 0)
+        return PRESTO_OK;
+    snprintf(note, sizeof note,
+             "records take the place of the pipeline's source (--from): its option%s %s %s not "
+             "used; --set source.OPTION=VALUE gives an option of the records",
+             presto_plural(count), list, count == 1 ? "is" : "are");
+    return presto__source_note(s->base, note, s->err);
+}
+
 /* ---- all ---- */
 
 /* Does dataset.json say all that the pipeline asks for? */
@@ -338,6 +360,7 @@ static presto_status settle(settling *s) {
     PRESTO_TRY(declare_main(s));
     PRESTO_TRY(declare_label(s));
     PRESTO_TRY(name_classes(s));
+    PRESTO_TRY(note_unused(s));
     return declare_others(s);
 }
 
