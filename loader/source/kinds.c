@@ -5,16 +5,14 @@
 #include "../../base/paths_internal.h"
 #include "../../records/dataset/dataset_internal.h"
 #include "../../storage/storage_internal.h"
+#include "../loader_internal.h"
 #include "files/source_files_internal.h"
 
 /* Names looked at before giving up. */
 #define MOST_NAMES 10000
 
-static const presto__source_kind *const kinds[] = {
-    &presto__source_files,        &presto__source_hdf5,        &presto__source_synthetic,
-    &presto__source_common_voice, &presto__source_librispeech, &presto__source_tar,
-    &presto__source_tfrecord,     &presto__source_manifest,
-};
+#define KIND(name) &presto__source_##name,
+static const presto__source_kind *const kinds[] = {PRESTO__SOURCE_KINDS(KIND)};
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
 const presto__source_kind *presto__source_kind_find(const char *name) {
@@ -60,9 +58,9 @@ static void advise(const char *const *paths, size_t path_count, presto_error *er
     }
 }
 
-presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
-                                     size_t path_count, presto_source **source_out,
-                                     presto_error *err) {
+presto_status presto__source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
+                                      size_t path_count, presto_source **source_out,
+                                      presto_error *err) {
     const presto_source_type *type = presto_pipeline_source(pipeline);
     const char *name = type->name;
     const presto__source_kind *kind = presto__source_kind_find(name);

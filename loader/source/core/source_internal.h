@@ -152,8 +152,8 @@ struct presto_source {
 };
 
 /**
- * A kind of source that a pipeline may name. To add one: a file with its descriptor, a line here
- * and in kinds.c, and its options in steps/pipeline/source_types.c.
+ * A kind of source that a pipeline may name. To add one: a file with its descriptor, a line in the
+ * table below, and its options in steps/pipeline/source_types.c.
  */
 typedef struct presto__source_kind {
     const char *name; /* as in the pipeline's `source: {type: ...}` */
@@ -161,20 +161,26 @@ typedef struct presto__source_kind {
      * Find the samples below `paths` (at least one; none if the type takes none), as the
      * pipeline's source options say (presto__pipeline_source_option). A sample is anything with a
      * number below `count`: a file, or one of many in a file. All are known after this call.
-     * Errors name the file. Owner: caller (presto_source_free); on failure nothing is held.
+     * Errors name the file. Owner: caller (presto__source_free); on failure nothing is held.
      */
     presto_status (*open)(const presto_pipeline *pipeline, const char *const *paths,
                           size_t path_count, presto_source **source_out, presto_error *err);
 } presto__source_kind;
 
-extern const presto__source_kind presto__source_files;
-extern const presto__source_kind presto__source_hdf5;
-extern const presto__source_kind presto__source_synthetic;
-extern const presto__source_kind presto__source_common_voice;
-extern const presto__source_kind presto__source_librispeech;
-extern const presto__source_kind presto__source_tar;
-extern const presto__source_kind presto__source_tfrecord;
-extern const presto__source_kind presto__source_manifest;
+/** The table of kinds: X(files) is presto__source_files, which its file defines. */
+#define PRESTO__SOURCE_KINDS(X)                                                                    \
+    X(files)                                                                                       \
+    X(hdf5)                                                                                        \
+    X(synthetic)                                                                                   \
+    X(common_voice)                                                                                \
+    X(librispeech)                                                                                 \
+    X(tar)                                                                                         \
+    X(tfrecord)                                                                                    \
+    X(manifest)
+
+#define PRESTO__SOURCE_KIND(name) extern const presto__source_kind presto__source_##name;
+PRESTO__SOURCE_KINDS(PRESTO__SOURCE_KIND)
+#undef PRESTO__SOURCE_KIND
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);
@@ -337,6 +343,7 @@ typedef struct presto__labels {
     char **names; /* sorted; NULL if the labels are numbers */
     size_t name_count;
     bool are_fractions; /* numbers, not all of them whole */
+    uint64_t odd_quote; /* quotes are text because of this line; 0: no such one */
 } presto__labels;
 
 /** are_classes: number the texts, whatever they are. */
