@@ -88,24 +88,6 @@ typedef struct presto_verify_result {
 } presto_verify_result;
 
 /**
- * Check one TFRecord file from end to end and go on after damage: at a damaged length the next
- * whole record is searched for. Records that are not Examples are fine as long as the file's first
- * record is not one either. Adds to *result (zero-initialise it once for all files). A file that
- * cannot be read is a fault, and so is one of another kind, such as a WAV file, which has no other
- * fault.
- * Returns: PRESTO_OK however many faults there are; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED.
- */
-PRESTO_API presto_status presto_verify_file_sized(const char *path,
-                                                  const presto_verify_options *options,
-                                                  presto_verify_result *result, presto_error *err);
-static inline presto_status presto_verify_file(const char *path,
-                                               const presto_verify_options *options,
-                                               presto_verify_result *result, presto_error *err) {
-    result->struct_bytes = sizeof *result;
-    return presto_verify_file_sized(path, options, result, err);
-}
-
-/**
  * The same for every file of a dataset, and for one of ours also against dataset.json (records,
  * sizes, CRCs). Codec and features are taken from there unless the options name them. Paths as
  * presto_dataset_open.
@@ -172,6 +154,9 @@ typedef struct presto_info {
     presto_feature_info *features; /* by name */
     size_t feature_count;
     uint64_t sampled; /* records looked into */
+    presto_dataset
+        *dataset; /* what was looked at, open; presto_dataset_get_info describes it. Owned
+                                by this struct */
 } presto_info;
 
 typedef struct presto_info_options {

@@ -2,11 +2,11 @@
 /*
  * What a list of paths means: the kind of input, its pipeline, and where its steps start.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/file_internal.h"
+#include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
 #include "../../storage/storage_internal.h"
@@ -14,29 +14,10 @@
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
 
-presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
-    char *file = presto__join_path(path, PRESTO_DATASET_FILE);
-    if (file == NULL)
-        return presto_fail_memory(err, 1);
-    presto__object_info info;
-    presto_error why;
-    bool found = presto__object_find(file, &info, &why) == PRESTO_OK;
-    presto_status status = PRESTO_OK;
-    /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
-     * must fail here: it would hide the dataset. */
-    int failed = found ? 0 : why.sys_errno;
-    if (failed == EIO || failed == ENOMEM || failed == ESTALE)
-        status = presto_fail_errno(err, failed, file, "cannot stat");
-    *is_dataset_out = found && info.type == PRESTO__OBJECT_FILE;
-    free(file);
-    return status;
-}
-
-presto_status presto__input_steps(const presto_pipeline *pipeline, const char *holds,
-                                  const char *to, presto__step_range *steps_out,
-                                  presto_error *err) {
+presto_status presto__input_steps(const presto_pipeline *pipeline, const char *from, const char *to,
+                                  presto__step_range *steps_out, presto_error *err) {
     size_t representation = 0;
-    PRESTO_TRY(presto_pipeline_representation_named(pipeline, holds, false, &representation, err));
+    PRESTO_TRY(presto_pipeline_representation_named(pipeline, from, false, &representation, err));
     size_t first = presto_pipeline_representation_steps(pipeline, representation);
     size_t last = presto_pipeline_step_count(pipeline);
     if (to != NULL) {
@@ -45,7 +26,7 @@ presto_status presto__input_steps(const presto_pipeline *pipeline, const char *h
     }
     if (last < first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "'%s' comes before '%s', which is what the input holds", to, holds);
+                           "'%s' comes before '%s', which is what the input holds", to, from);
     *steps_out = (presto__step_range){first, last};
     return PRESTO_OK;
 }
@@ -101,8 +82,8 @@ static presto_status check_classes(const presto__input_request *request, presto_
     presto_pipeline_options_defaults(&reading);
     reading.set = &set;
     reading.set_count = 1;
-    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(text), "source.classes", &reading,
-                                     &pipeline, err));
+    PRESTO_TRY(presto__pipeline_parse(presto_span_of_text(text), "source.classes", &reading,
+                                      &pipeline, err));
     presto_status status = check_option(pipeline, input->source, err);
     presto_pipeline_free(pipeline);
     return status;
@@ -139,7 +120,7 @@ static presto_status take_pipeline(const presto__input_request *request, presto_
     presto_status status =
         request->pipeline != NULL
             ? presto_pipeline_load(request->pipeline, &reading, &input->pipeline, err)
-            : presto_pipeline_parse(
+            : presto__pipeline_parse(
                   presto_span_of_text(presto_dataset_get_info(input->dataset)->pipeline_json),
                   request->paths[0], &reading, &input->pipeline, err);
     (void)presto__storage_bind(played);
@@ -153,7 +134,7 @@ static bool takes_records(const presto__input *input) {
 
 /* All steps remain, from what the pipeline's source gives. */
 static presto_status start_at_source(presto__input *input) {
-    input->holds = PRESTO_UNPROCESSED;
+    input->from = PRESTO_UNPROCESSED;
     input->spec = presto__source_main_spec(input->source);
     return PRESTO_OK;
 }
@@ -195,7 +176,7 @@ static presto_status open_unnamed(const presto__input_request *request, presto__
                            "%s does not say which pipeline it belongs to, so that '%s' means "
                            "nothing",
                            request->paths[0], word);
-    return presto_source_open_dataset(input->dataset, &input->source, err);
+    return presto__source_open_dataset(input->dataset, &input->source, err);
 }
 
 /* dataset.json names a representation of its own pipeline. */
@@ -215,7 +196,7 @@ static presto_status check_stored(const presto__input_request *request, const pr
     if (file == NULL)
         return presto_fail_memory(err, strlen(request->paths[0]));
     status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                         "bad dataset.json: 'split': %.400s", why.message);
+                         "bad dataset.json: 'stored': %.400s", why.message);
     presto_error_set_file(err, file);
     free(file);
     return status;
@@ -250,8 +231,8 @@ static presto_status open_unchecked(const presto__input_request *request, presto
         return open_as_records(input, err);
     if (!continues)
         return fail_other(request, input, err);
-    PRESTO_TRY(presto_source_open_dataset(input->dataset, &input->source, err));
-    input->holds = info->stored;
+    PRESTO_TRY(presto__source_open_dataset(input->dataset, &input->source, err));
+    input->from = info->stored;
     input->spec = presto__source_main_spec(input->source);
     if (presto_source_count(input->source) == 0) /* no sample has shown what it is */
         input->spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
@@ -274,8 +255,8 @@ static presto_status open_raw(const presto__input_request *request, presto__inpu
         PRESTO_TRY(open_dataset(request, input, err));
         return open_as_records(input, err);
     }
-    PRESTO_TRY(presto_source_open_raw(input->pipeline, request->paths, request->path_count,
-                                      &input->source, err));
+    PRESTO_TRY(presto__source_open_raw(input->pipeline, request->paths, request->path_count,
+                                       &input->source, err));
     return start_at_source(input);
 }
 
@@ -288,7 +269,7 @@ static presto_status open_records(const presto__input_request *request, presto__
     if (request->path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
     PRESTO_TRY(open_dataset(request, input, err));
-    return presto_source_open_records(input->dataset, &input->source, err);
+    return presto__source_open_records(input->dataset, &input->source, err);
 }
 
 /* Files without a pipeline: TFRecords of other programs. */
@@ -305,7 +286,7 @@ static presto_status open_foreign(const presto__input_request *request, presto__
                            "'%s' is a representation of which pipeline?",
                            request->from != NULL ? request->from : request->to);
     PRESTO_TRY(open_dataset(request, input, err));
-    return presto_source_open_dataset(input->dataset, &input->source, err);
+    return presto__source_open_dataset(input->dataset, &input->source, err);
 }
 
 static presto_status open_input(const presto__input_request *request, presto__input *input,
@@ -314,7 +295,7 @@ static presto_status open_input(const presto__input_request *request, presto__in
         return open_records(request, input, err);
     if (request->as_stored) {
         PRESTO_TRY(open_dataset(request, input, err));
-        return presto_source_open_dataset(input->dataset, &input->source, err);
+        return presto__source_open_dataset(input->dataset, &input->source, err);
     }
     bool is_raw = has_pipeline(request) &&
                   (request->from == NULL || strcmp(request->from, PRESTO_UNPROCESSED) == 0);
@@ -337,7 +318,7 @@ presto_status presto__input_open(const presto__input_request *request, presto__i
 }
 
 void presto__input_close(presto__input *input) {
-    presto_source_free(input->source);
+    presto__source_free(input->source);
     presto_dataset_free(input->dataset);
     presto_pipeline_free(input->pipeline);
     *input = (presto__input){0};

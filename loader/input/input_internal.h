@@ -31,7 +31,7 @@ typedef struct presto__input {
     presto_dataset *dataset;   /* NULL: none; else it outlives the source */
     presto_pipeline *pipeline; /* an owner's; NULL: records as they are */
     presto_source *source;
-    const char *holds;       /* the representation that the source gives; NULL: no pipeline */
+    const char *from;        /* the representation that the source gives; NULL: no pipeline */
     presto_tensor_spec spec; /* of it */
 } presto__input;
 
@@ -48,12 +48,9 @@ typedef struct presto__step_range {
     size_t first, last;
 } presto__step_range;
 
-/** The steps after the representation `holds` up to `to`, NULL: to the end. */
-presto_status presto__input_steps(const presto_pipeline *pipeline, const char *holds,
-                                  const char *to, presto__step_range *steps_out, presto_error *err);
-
-/** Is there a dataset.json in this folder? */
-presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err);
+/** The steps after the representation `from` up to `to`, NULL: to the end. */
+presto_status presto__input_steps(const presto_pipeline *pipeline, const char *from, const char *to,
+                                  presto__step_range *steps_out, presto_error *err);
 
 /** Add notes on features that the steps may be meant to work on, and do not, to those of the source.
  * The plans run one after the other; NULL: there is none. */

@@ -21,9 +21,9 @@ void presto_stream_options_init(presto_stream_options *options, size_t struct_by
 }
 
 static void close_all(presto_stream *stream) {
-    presto_plan_free(stream->plan);
-    presto_plan_free(stream->cache_plan);
-    presto_source_free(stream->source);
+    presto__plan_free(stream->plan);
+    presto__plan_free(stream->cache_plan);
+    presto__source_free(stream->source);
     presto_dataset_free(stream->dataset);
     presto_pipeline_free(stream->pipeline);
 }
@@ -39,8 +39,8 @@ static presto_status plan_steps(presto_stream *stream, presto__step_range steps,
                                 const presto_tensor_spec *spec, presto_error *err) {
     const presto_pipeline *pipeline = stream->pipeline;
     size_t middle = steps.first;
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
+    presto__plan_options options;
+    presto__plan_options_defaults(&options);
     options.first_step = steps.first;
     options.in = spec;
     while (cut && middle < steps.last &&
@@ -48,12 +48,12 @@ static presto_status plan_steps(presto_stream *stream, presto__step_range steps,
         middle++;
     if (middle > steps.first) {
         options.last_step = middle;
-        PRESTO_TRY(presto_plan_new(pipeline, &options, &stream->cache_plan, err));
+        PRESTO_TRY(presto__plan_new(pipeline, &options, &stream->cache_plan, err));
         options.in = presto__plan_output(stream->cache_plan);
     }
     options.first_step = middle;
     options.last_step = steps.last;
-    return presto_plan_new(pipeline, &options, &stream->plan, err);
+    return presto__plan_new(pipeline, &options, &stream->plan, err);
 }
 
 /* Plan the steps from representation `from` to the one asked for, for inputs of `spec`. */
@@ -75,8 +75,8 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
     const char *from = options->from;
     if (from == NULL && stream->dataset != NULL)
         from = presto_dataset_get_info(stream->dataset)->stored;
-    presto_plan_free(stream->plan);
-    presto_plan_free(stream->cache_plan);
+    presto__plan_free(stream->plan);
+    presto__plan_free(stream->cache_plan);
     stream->plan = NULL;
     stream->cache_plan = NULL;
     return make_plan(stream, from != NULL ? from : PRESTO_UNPROCESSED, options, spec, err);
@@ -123,8 +123,8 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
     stream->dataset = input.dataset;
     stream->pipeline = input.pipeline;
     stream->source = input.source;
-    if (status >= 0 && input.holds != NULL)
-        status = make_plan(stream, input.holds, options, &input.spec, err);
+    if (status >= 0 && input.from != NULL)
+        status = make_plan(stream, input.from, options, &input.spec, err);
     return status;
 }
 
@@ -184,7 +184,7 @@ presto_status presto_loader_open_stream(const presto_stream *stream,
     presto__result_copy(&opened, sizeof opened, stream);
     if (opened.cache_plan != NULL)
         mine.cache.plan = opened.cache_plan;
-    return presto_loader_open(opened.source, opened.plan, &mine, loader_out, err);
+    return presto__loader_open(opened.source, opened.plan, &mine, loader_out, err);
 }
 
 static void free_stream(void *owned) {

@@ -204,7 +204,7 @@ static presto_status mix_inputs(const presto_mix_options *options, streams *inpu
     if (status == PRESTO_OK)
         status = note_all(source, inputs, err);
     if (status < 0) {
-        presto_source_free(source);
+        presto__source_free(source);
         return status;
     }
     presto__source_mix_own(source, inputs, free_streams);

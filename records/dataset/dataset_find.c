@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the dataset of ours that a user's paths mean: its folder, or some of its shards. */
+/* Finds the dataset of ours that a user's paths mean: its folder, or some of its shards. Nobody else
+ * asks for a dataset.json. */
 #include <presto/dataset.h>
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "../../storage/storage_internal.h"
+#include "../records_internal.h"
 #include "dataset_internal.h"
+
+presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
+    char *file = presto__join_path(path, PRESTO_DATASET_FILE);
+    if (file == NULL)
+        return presto_fail_memory(err, 1);
+    presto__object_info info;
+    presto_error why;
+    bool found = presto__object_find(file, &info, &why) == PRESTO_OK;
+    presto_status status = PRESTO_OK;
+    /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
+     * must fail here: it would hide the dataset. */
+    int failed = found ? 0 : why.sys_errno;
+    if (failed == EIO || failed == ENOMEM || failed == ESTALE)
+        status = presto_fail_errno(err, failed, file, "cannot stat");
+    *is_dataset_out = found && info.type == PRESTO__OBJECT_FILE;
+    free(file);
+    return status;
+}
 
 /* The file's name in its folder. */
 static const char *name_of(const char *path) {
@@ -96,7 +117,7 @@ presto_status presto__dataset_find_ours(const char *const *paths, size_t path_co
     }
     presto_status status = PRESTO_END;
     if (together) {
-        status = presto_dataset_info_read(dir, info, err);
+        status = presto__dataset_info_read(dir, info, err);
         if (status == PRESTO_ERR_NOT_FOUND)
             status = PRESTO_END;
     }
@@ -105,7 +126,7 @@ presto_status presto__dataset_find_ours(const char *const *paths, size_t path_co
     if (status == PRESTO_OK) {
         *dir_out = dir;
     } else {
-        presto_dataset_info_done(info);
+        presto__dataset_info_free(info);
         free(dir);
     }
     return status;

@@ -12,6 +12,7 @@
 #include "../../base/checked_internal.h"
 #include "../../base/content_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/rng_internal.h"
 #include "../../base/stop_internal.h"
 #include "../example/example_internal.h"
 #include "../records_internal.h"
@@ -35,6 +36,7 @@ static void free_info(presto_info *info) {
         free(info->features[i].name);
     free(info->files);
     free(info->features);
+    presto_dataset_free(info->dataset);
 }
 
 void presto_info_done_sized(presto_info *info) {
@@ -334,7 +336,7 @@ static presto_status take_sample(collector *c, size_t want, sampler *taken, pres
     presto_span payload;
     taken->total = c->firsts[c->info->file_count];
     taken->want = taken->total < want ? (size_t)taken->total : want;
-    presto_rng_init(&taken->rng, &(presto_rng_key){.sample = taken->total});
+    presto__rng_init(&taken->rng, &(presto__rng_key){.sample = taken->total});
     taken->ends = presto__zeroed_array(taken->want, 1, sizeof *taken->ends);
     if (taken->ends == NULL)
         return presto_fail_memory(err, taken->want * sizeof *taken->ends);
@@ -364,7 +366,7 @@ static presto_status choose_codec(collector *c, const sampler *taken, presto_cod
         PRESTO_TRY(presto__guess_codec(payloads, count, &c->arena, spec, err));
         info->codec_guessed = true;
     }
-    presto_codec_format(spec, info->codec);
+    presto__codec_format(spec, info->codec);
     return PRESTO_OK;
 }
 
@@ -478,7 +480,7 @@ presto_status presto_info_collect_sized(const char *const *paths, size_t path_co
     sampler_done(&taken);
     presto_arena_done(&c.arena);
     presto_arena_done(&c.names);
-    presto_dataset_free(c.dataset);
+    info.dataset = c.dataset;
     if (status >= 0)
         presto__result_move(info_out, &info, sizeof info);
     free_info(&info);

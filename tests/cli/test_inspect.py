@@ -35,7 +35,7 @@ class Inspect(Case):
         self.assertEqual(info["stored_bytes"], sum(s.stat().st_size for s in shards))
         self.assertEqual((info["codec"], info["codec_guessed"]), ("zstd", False) if info["codec"] == "zstd" else
                          ("zstd:3", False))
-        self.assertEqual(info["split"], "resized")
+        self.assertEqual(info["stored"], "resized")
         self.assertGreater(info["raw_bytes"], 48 * 64 * 3 * self.photo_count)
         self.assertEqual(info["features"]["image"]["shape"], [48, 64, 3])
         self.assertEqual(info["features"]["image"]["dtype"], "uint8")
@@ -57,8 +57,19 @@ class Inspect(Case):
     def test_info_is_what_happens_without_a_subcommand(self):
         self.assertEqual(self.inspect(self.resized), self.inspect("info", self.resized))
         text = self.inspect(self.concatenated)
-        for word in ("2 files", "12 records", "split: concatenated", "codec: none", "image", "jpeg", "label", "int64"):
+        for word in ("2 files", "12 records", "stored: concatenated", "codec: none", "image", "jpeg", "label", "int64"):
             self.assertIn(word, text)
+
+    def test_paths_mean_here_what_they_mean_to_presto_load(self):
+        """A pattern in quotes, and a shard that a dataset.json beside it lists."""
+        shard = sorted(self.resized.glob("*.tfrecord"))[0]
+        pattern = f"{str(self.resized)[:-1]}[{str(self.resized)[-1]}]"
+        for path, records in ((pattern, self.photo_count), (shard, len(frames(shard.read_bytes())))):
+            info = json.loads(self.inspect("info", "--json", path))
+            self.assertEqual((info["stored"], info["split"], info["records"]), ("resized", "resized", records))
+            self.assertEqual(len(self.inspect("cat", "--json", path).splitlines()), records)
+            self.assertIn("no faults", self.inspect("verify", path))
+        self.assertIsNone(json.loads(self.inspect("info", "--json", TFRECORDS / "good-examples.tfrecord"))["stored"])
 
     def test_info_of_files_without_a_description(self):
         info = json.loads(self.inspect("--json", TFRECORDS / "good-examples.tfrecord"))
@@ -216,8 +227,10 @@ class Inspect(Case):
         self.assertEqual(run("presto-inspect", "verify", sorted(unharmed.glob("*.tfrecord"))[0]).returncode, 0)
 
     def test_a_representation_that_its_pipeline_lacks_is_named(self):
-        copy = self.contradict(lambda d: d.update(split="nonsense"))
-        self.assert_fails(run("presto-load", "--format", "null", copy), 3, "dataset.json", "'split'", "nonsense", "resized")
+        copy = self.contradict(lambda d: d.update(stored="nonsense", split="nonsense"))
+        self.assert_fails(run("presto-load", "--format", "null", copy), 3, "dataset.json", "'stored'", "nonsense", "resized")
+        copy = self.contradict(lambda d: d.update(stored="decoded"))
+        self.assert_fails(run("presto-load", "--format", "null", copy), 3, "dataset.json", "'stored' and 'split', its name before, differ")
 
     # ---- what info looks at ----
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <presto/dataset.h>
 #include <presto/example.h>
+#include <presto/stream.h>
 
 #include "../cli/cli.h"
 
@@ -180,9 +180,9 @@ static json_t *tensor_json(const presto_feature *feature, const cat_options *opt
 typedef struct cat {
     const char *path;
     const cat_options *options;
-    presto_dataset *dataset;
-    presto_codec *codec;   /* of the dataset; NULL for foreign files */
-    presto_codec *guessed; /* of the last record whose codec was guessed */
+    presto_dataset *dataset; /* of the stream */
+    presto_codec *codec;     /* of the dataset; NULL for foreign files */
+    presto_codec *guessed;   /* of the last record whose codec was guessed */
     char guessed_name[16];
     presto_arena arena;
     presto_block block;
@@ -324,10 +324,13 @@ static presto_status cat_all(cat *c, presto_error *err) {
 
 int inspect_cat(const char *path, const cat_options *options) {
     presto_error err = {.status = PRESTO_OK};
-    presto_shard_options shards;
+    presto_stream_options reading;
+    presto_stream stream = {0};
     cat c = {.options = options, .path = path};
-    presto_shard_options_defaults(&shards);
-    presto_status status = presto_dataset_open(&path, 1, &shards, &c.dataset, &err);
+    presto_stream_options_defaults(&reading);
+    reading.raw_records = true;
+    presto_status status = presto_stream_open(&path, 1, &reading, &stream, &err);
+    c.dataset = stream.dataset;
     if (status >= 0 && presto_dataset_is_ours(c.dataset))
         status = presto_codec_new(presto_dataset_codec(c.dataset), &c.codec, &err);
     if (status >= 0)
@@ -340,6 +343,6 @@ int inspect_cat(const char *path, const cat_options *options) {
     presto_arena_done(&c.arena);
     presto_codec_free(c.codec);
     presto_codec_free(c.guessed);
-    presto_dataset_free(c.dataset);
+    presto_stream_close(&stream);
     return code;
 }

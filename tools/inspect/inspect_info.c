@@ -13,8 +13,7 @@ enum { BAR_CELLS = 30, LABEL_COLUMNS = 64, NAME_COLUMNS = 40 };
 
 typedef struct view {
     presto_info info;
-    presto_dataset_info described; /* dataset.json */
-    bool is_ours;
+    const presto_dataset_info *described; /* as dataset.json does, or as far as is known */
 } view;
 
 /* ---- JSON ---- */
@@ -107,9 +106,10 @@ static int print_json(const view *v) {
     cli_json_set(object, "codec", cli_json_text(info->codec));
     cli_json_set(object, "codec_guessed", json_boolean(info->codec_guessed));
     cli_json_set(object, "record_kind", json_string(info->record_kind));
-    cli_json_set(object, "split", cli_json_text(v->described.stored));
-    cli_json_set(object, "main_feature", cli_json_text(v->described.main_feature));
-    cli_json_set(object, "labels", labels_json(&v->described));
+    cli_json_set(object, "stored", cli_json_text(v->described->stored));
+    cli_json_set(object, "split", cli_json_text(v->described->stored)); /* its name before */
+    cli_json_set(object, "main_feature", cli_json_text(v->described->main_feature));
+    cli_json_set(object, "labels", labels_json(v->described));
     cli_json_set(object, "features", features_json(info));
     cli_json_set(object, "sizes", sizes_json(info));
     cli_json_set(object, "file_list", files_json(info));
@@ -127,8 +127,8 @@ static void print_summary(const view *v) {
            presto_format_things(info->records, "record", records),
            presto_format_bytes((double)info->stored_bytes, stored),
            info->raw_bytes_exact ? "" : "~", presto_format_bytes((double)info->raw_bytes, raw));
-    if (v->is_ours)
-        cli_put("split: %s\n", v->described.stored != NULL ? v->described.stored : "unknown");
+    if (presto_dataset_is_ours(info->dataset))
+        cli_put("stored: %s\n", v->described->stored != NULL ? v->described->stored : "unknown");
     cli_put("codec: %s%s\n", info->codec, info->codec_guessed ? " (guessed)" : "");
     if (info->records > 0)
         printf("records: %s, %s to %s, median %s\n", info->record_kind,
@@ -251,23 +251,17 @@ int inspect_info(const char *const *paths, size_t path_count, const info_options
         collect.sample_records = options->sample_records;
     if (presto_info_collect(paths, path_count, &collect, &v.info, &err) < 0)
         return cli_error(&err);
-    presto_status status = PRESTO_ERR_NOT_FOUND;
-    if (path_count == 1)
-        status = presto_dataset_info_read(paths[0], &v.described, &err);
-    v.is_ours = status == PRESTO_OK;
+    v.described = presto_dataset_get_info(v.info.dataset);
     int code = CLI_DONE;
-    if (status < 0 && status != PRESTO_ERR_NOT_FOUND) {
-        code = cli_error(&err);
-    } else if (options->json) {
+    if (options->json) {
         code = print_json(&v);
     } else {
         print_summary(&v);
-        print_labels(&v.described);
+        print_labels(v.described);
         print_features(&v.info);
         print_sizes(&v.info);
         print_oddities(&v.info);
     }
     presto_info_done(&v.info);
-    presto_dataset_info_done(&v.described);
     return code;
 }

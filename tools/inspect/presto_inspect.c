@@ -12,6 +12,7 @@
 #include <getopt.h>
 
 #include <presto/inspect.h>
+#include <presto/stream.h>
 
 #include "../cli/shared_options.h"
 #include "inspect_cat.h"
@@ -246,14 +247,16 @@ static presto_status index_file(const inspect *in, const char *path, presto_erro
 
 static int run_index(const inspect *in, const char *const *paths, size_t path_count) {
     presto_error err;
-    presto_shard_options shards;
-    presto_dataset *dataset = NULL;
-    presto_shard_options_defaults(&shards);
-    shards.ignore_index = true;
-    presto_status status = presto_dataset_open(paths, path_count, &shards, &dataset, &err);
-    for (size_t i = 0; status >= 0 && i < presto_dataset_shard_count(dataset); i++)
-        status = index_file(in, presto_dataset_shard_path(dataset, i), &err);
-    presto_dataset_free(dataset);
+    presto_stream_options reading;
+    presto_stream stream = {0};
+    presto_stream_options_defaults(&reading);
+    reading.raw_records = true;
+    reading.count_later = true; /* presto_index_build reads each file to its end anyway */
+    presto_status status = presto_stream_open(paths, path_count, &reading, &stream, &err);
+    size_t count = status < 0 ? 0 : presto_dataset_shard_count(stream.dataset);
+    for (size_t i = 0; status >= 0 && i < count; i++)
+        status = index_file(in, presto_dataset_shard_path(stream.dataset, i), &err);
+    presto_stream_close(&stream);
     return status < 0 ? cli_error(&err) : CLI_DONE;
 }
 

@@ -15,6 +15,7 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/paths_internal.h"
+#include "../../../records/records_internal.h"
 #include "source_internal.h"
 
 #define MOST_FILE_BYTES ((uint64_t)256 << 20)
@@ -75,11 +76,11 @@ static presto_status read_lines(presto__classes *classes, presto_error *err) {
 }
 
 static presto_status read_dataset(presto__classes *classes, presto_error *err) {
-    presto_dataset_info info = {.struct_bytes = sizeof info};
-    presto_status status = presto_dataset_info_read(classes->from, &info, err);
+    presto_dataset_info info = {0};
+    presto_status status = presto__dataset_info_read(classes->from, &info, err);
     for (size_t i = 0; status >= 0 && i < info.label_count; i++)
         status = add(classes, presto_span_of_text(info.label_names[i]), err);
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     return status;
 }
 
@@ -125,11 +126,7 @@ static presto_status read_path(presto__classes *classes, presto_error *err) {
     }
     if (!S_ISDIR(info.st_mode))
         return read_lines(classes, err);
-    char *file = presto__join_path(classes->from, PRESTO_DATASET_FILE);
-    if (file == NULL)
-        return presto_fail_memory(err, bytes + tail);
-    is_dataset = stat(file, &info) == 0;
-    free(file);
+    PRESTO_TRY(presto__path_is_dataset(classes->from, &is_dataset, err));
     return is_dataset ? read_dataset(classes, err) : read_folder(classes, err);
 }
 
