@@ -22,7 +22,7 @@ typedef struct arguments {
 
 static const native_field fields[] = {
     FIELD(pipeline, NATIVE_TEXT, stream.pipeline),
-    FIELD(start, NATIVE_TEXT, stream.from),
+    FIELD(from_, NATIVE_TEXT, stream.from),
     FIELD(to, NATIVE_TEXT, stream.to),
     FIELD(verify, NATIVE_UNSIGNED, stream.verify),
     FIELD(map, NATIVE_FLAG, stream.map),

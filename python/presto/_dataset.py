@@ -49,6 +49,16 @@ def changes_of(given: Mapping[str, object] | Iterable[str]) -> tuple[str, ...]:
     return texts
 
 
+def _from_of(from_: str | None, start: str | None) -> str | None:
+    """from_=, also as it was called before."""
+    if start is None:
+        return from_
+    if from_ is not None:
+        raise ArgumentError("from_= and start= are one thing: leave out start=")
+    _notes.note("presto.open", ["start= of presto.open is now called from_=; the old name will go"])
+    return start
+
+
 class Feature(NamedTuple):
     """What is known of a feature before any data.
 
@@ -122,7 +132,7 @@ class Dataset(Advised):
         paths: Path | Iterable[Path],
         *,
         pipeline: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-        start: str | None = None,
+        from_: str | None = None,
         to: str | None = None,
         set: Mapping[str, object] | Iterable[str] = (),
         features: Iterable[str] | None = None,
@@ -134,7 +144,9 @@ class Dataset(Advised):
         split_seed: int = 0,
         plugins: Path | Iterable[Path] = (),
         tensors: str = "decoded",
+        start: str | None = None,
     ) -> None:
+        from_ = _from_of(from_, start)
         self._shown = paths_of(paths)
         features = None if features is None else names_of(features, "features")
         if not isinstance(split_seed, SupportsIndex) or not 0 <= operator.index(split_seed) < 1 << 64:
@@ -150,7 +162,7 @@ class Dataset(Advised):
             raise TypeError(f'split is a ratio such as "90/10", not {split!r}')
         if split is not None and "/" not in split and part is None:
             raise ArgumentError(f'{split!r} is no ratio: a part is chosen by split="90/10", part="train"')
-        for name, value in (("start", start), ("to", to)):
+        for name, value in (("from_", from_), ("to", to)):
             if value is not None and not isinstance(value, str):
                 raise TypeError(f"{name} is the name of a representation, not {value!r}")
         if part is not None and not isinstance(part, (str, SupportsIndex)):
@@ -162,7 +174,7 @@ class Dataset(Advised):
             # They are opened again, perhaps when the working folder is another one.
             "paths": tuple(absolute(path) for path in self._shown),
             "pipeline": None if pipeline is None else pipeline_name(pipeline),
-            "start": start,
+            "from_": from_,
             "to": to,
             "set": changes,
             "features": None if features is None else once(features),
@@ -234,7 +246,7 @@ class Dataset(Advised):
             "set": tuple(_encode(change) for change in names["set"]),
             "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
             "code": names["code"],
-            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+            **{name: given[name] for name in ("from_", "to", "map", "split", "part", "split_seed")},
             "raw_tensors": given["tensors"] == "raw",
             "verify": _CHECKS[given["verify"]],
             "tolerate": tolerate,
@@ -542,7 +554,7 @@ def open(
     paths: Path | Iterable[Path],
     *,
     pipeline: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-    start: str | None = None,
+    from_: str | None = None,
     to: str | None = None,
     set: Mapping[str, object] | Iterable[str] = (),
     features: Iterable[str] | None = None,
@@ -554,6 +566,7 @@ def open(
     split_seed: int = 0,
     plugins: Path | Iterable[Path] = (),
     tensors: str = "decoded",
+    start: str | None = None,
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
 
@@ -564,7 +577,7 @@ def open(
         paths:    a path, or several. A dataset of presto-write is one folder.
         pipeline: name of a built-in pipeline, path of a YAML file, a presto.Pipeline, or a dict that a file would hold. A
                   dataset of presto-write knows its own.
-        start:    the representation that the files hold; the steps after it run (TFRecords of other programs).
+        from_:    the representation that the files hold; the steps after it run (TFRecords of other programs).
         to:       the representation to stop at. Default: the end of the pipeline.
         set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
                   {"source.classes": [...]} gives the classes, so that their numbers do not depend on the files: a list, a path, or
@@ -582,6 +595,7 @@ def open(
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
         tensors:  "decoded": where the first records of other programs hold serialized tensors (tf.io.serialize_tensor), samples
                   have the tensors. "raw": their bytes.
+        start:    what `from_` was called before. It is still taken, with a note.
 
     Raises:
         presto.ArgumentError: contradictions: a feature that there is not, a strategy of another dataset, a part of no ratio.

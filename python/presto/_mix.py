@@ -114,7 +114,7 @@ def mix(
 
     Args:
         inputs:   {dataset: weight}, or pairs: presto.Datasets of one path, or paths. All datasets are opened in the same way:
-                  pipeline, start, to, set, verify, split, ... Paths are opened as they are. The same steps must remain for all,
+                  pipeline, from_, to, set, verify, split, ... Paths are opened as they are. The same steps must remain for all,
                   and their features must agree in dtype, encoding and number of dimensions.
         epoch:    what a weight is, and where an epoch ends. "longest": weights are shares of the stream, and each input has
                   come once, shorter ones again and again; "shortest": likewise, and the first input has come once; "weights":

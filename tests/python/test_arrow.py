@@ -191,7 +191,7 @@ class EmptyLists(PythonCase):
         with presto.Writer(self.folder / "pixels", main="pixels") as writer:
             for i, tokens in enumerate(self.lists):
                 writer.add({"pixels": np.full((40, 42, 3), i, np.uint8), "tokens": tokens, "words": [f"w{t}" for t in tokens]})
-        dataset = presto.open(self.folder / "pixels", pipeline=pipeline, start="pixels")
+        dataset = presto.open(self.folder / "pixels", pipeline=pipeline, from_="pixels")
         for batch in (1, 2, 5):
             rows = [(float(p.flat[0]), t.tolist(), list(w)) for found in presto.Loader(dataset, batch)
                     for p, t, w in zip(found["pixels"], found["tokens"], found["words"])]

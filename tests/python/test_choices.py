@@ -114,8 +114,12 @@ class Parts(PythonCase):
             presto.write(photos, self.new(), pipeline=self.pipeline, split="resized", limit=2, sync=False)
             strategy = presto.Strategy("resized", "none", 1, 1, 1, 0, str(self.pipeline))
             self.assertEqual((strategy.split, strategy.split), ("resized", "resized"))
+            opened = [presto.open(out, pipeline=self.pipeline, start="resized") for _ in range(2)]
         said = [str(one.message) for one in told if "is now called" in str(one.message)]
-        self.assertEqual(sorted(text.split(" ")[0] for text in said), ["Strategy.split", "parts=", "split="])
+        self.assertEqual(sorted(text.split(" ")[0] for text in said), ["Strategy.split", "parts=", "split=", "start="])
+        self.assertEqual([keys(one) for one in opened], [keys(presto.open(out, pipeline=self.pipeline, from_="resized"))] * 2)
+        with self.assertRaisesRegex(presto.ArgumentError, "leave out start="):
+            presto.open(out, pipeline=self.pipeline, from_="resized", start="resized")
         self.assertEqual(stored, [keys(presto.open(photos, pipeline=self.pipeline).split("2/1")[0])] * 2)
         with self.assertRaisesRegex(presto.ArgumentError, "leave out parts="):
             presto.write(photos, self.new(), pipeline=self.pipeline, up_to="resized", split="2/1", parts="2/1", part=1)
