@@ -59,7 +59,7 @@ def cost(options, work):
 
 
 def key(strategy):
-    return strategy["split"], strategy["codec"], strategy["threads"]
+    return strategy["stored"], strategy["codec"], strategy["threads"]
 
 
 def text(strategy):

@@ -3,7 +3,7 @@
  * The image pipeline against bare loops, on the demo corpus and in one run:
  *
  *   - a verified record scan against plain read() of the same file;
- *   - the loader at each split, once with samples only counted and once with batches delivered,
+ *   - the loader at each representation, once with samples only counted and once with batches delivered,
  *     against a loop written by hand on the same threads: pread of each payload, libjpeg-turbo, the
  *     same resize kernel, center, crop; no CRC, no parsing, no order, no batches.
  *
@@ -11,10 +11,12 @@
  * where records are read, the same job as the loader's: fused, with each record's CRC, into two
  * batches in turn.
  *
- * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-s SPLIT] [-w WORK_DIR]
+ * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-s STORED] [-w WORK_DIR]
  *                     [-o FIGURES] [PHOTO_DIR]
  */
 #include "images.h"
+#include "base/tensor_internal.h"
+#include "loader/loader_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +49,7 @@ static double run_presto(void *user) {
     options.range.limit_samples = w->settings->photos * w->passes;
     options.range.epochs = w->passes;
     presto_loader *loader;
-    bench_need(presto_loader_open(stream.source, stream.plan, &options, &loader, &err), &err,
+    bench_need(presto__loader_open(stream.source, stream.plan, &options, &loader, &err), &err,
                "load");
     presto_batch *batch;
     uint64_t samples = 0;
@@ -64,13 +66,13 @@ static double run_presto(void *user) {
 
 /* ---- preparation ---- */
 
-static void prepare_dataset(const images_settings *set, const char *split, const char *dir) {
+static void prepare_dataset(const images_settings *set, const char *stored, const char *dir) {
     presto_error err;
     presto_pipeline *pipeline;
     bench_need(presto_pipeline_load("cv", NULL, &pipeline, &err), &err, "pipeline");
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.up_to = split;
+    options.up_to = stored;
     options.threads = set->threads;
     options.shards = 1;
     options.limit_samples = set->photos;
@@ -106,7 +108,7 @@ static void list_items(images_work *w) {
                                                                 .count = info->feature_count},
                                         &arena, &sample, &err),
                    &err, "parse");
-        size_t at = presto_sample_find(&sample, presto_span_of_text(info->main_feature));
+        size_t at = presto__sample_find(&sample, presto_span_of_text(info->main_feature));
         const presto_tensor *tensor = &sample.features[at].tensor;
         bool is_text = tensor->spec.dtype == PRESTO_STRING;
         presto_span content = is_text ? tensor->strings[0]
@@ -145,7 +147,7 @@ static void list_files(images_work *w, const char *concatenated, const char *pho
         bench_need(presto_shard_fetch(shard, i, 1, &block, &err), &err, "fetch");
         bench_need(presto_example_parse(block.records[0].payload, NULL, &arena, &sample, &err),
                    &err, "parse");
-        size_t at = presto_sample_find(&sample, presto_span_of_text("key"));
+        size_t at = presto__sample_find(&sample, presto_span_of_text("key"));
         presto_span key = sample.features[at].tensor.strings[0];
         size_t bytes = strlen(photos) + key.bytes + 2;
         w->items[i] = (images_item){.path = malloc(bytes), .fd = -1};
@@ -160,7 +162,7 @@ static void list_files(images_work *w, const char *concatenated, const char *pho
 }
 
 /* `cases`: those of bench_level(); `has_same_job`: its last one was run, too. */
-static void note_level(const char *split, unsigned threads, const bench_case *cases,
+static void note_level(const char *stored, unsigned threads, const bench_case *cases,
                        bool has_same_job) {
     static const struct {
         const char *name;
@@ -176,14 +178,14 @@ static void note_level(const char *split, unsigned threads, const bench_case *ca
         char column[64];
         snprintf(column, sizeof column, "%s, %u thread%s", ratios[i].name, threads,
                  threads == 1 ? "" : "s");
-        bench_note("images.clock", split, column, bench_compare(over, under));
-        bench_note("images.cpu", split, column, bench_compare_cpu(over, under));
+        bench_note("images.clock", stored, column, bench_compare(over, under));
+        bench_note("images.cpu", stored, column, bench_compare_cpu(over, under));
     }
 }
 
 static void bench_level(const images_settings *set, images_level at, const char *dir,
                         const char *concatenated, unsigned threads) {
-    if (set->split != NULL && strcmp(set->split, level_names[at]) != 0)
+    if (set->stored != NULL && strcmp(set->stored, level_names[at]) != 0)
         return;
     static images_work bare, fused, same, ours, batches;
     static const unsigned passes[] = {10, 10, 20, 20, 20};
@@ -287,11 +289,11 @@ static void parse_arguments(int argc, char **argv, images_settings *set) {
         else if (option == 'r')
             set->rounds = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 's')
-            set->split = optarg;
+            set->stored = optarg;
         else if (option == 'w')
             set->work = optarg;
         else
-            bench_die("usage: bench_images [-n PHOTOS] [-t THREADS] [-r ROUNDS] [-s SPLIT] "
+            bench_die("usage: bench_images [-n PHOTOS] [-t THREADS] [-r ROUNDS] [-s STORED] "
                       "[-w WORK_DIR] [-o FIGURES] [PHOTO_DIR]");
     }
     if (set->threads < 1 || set->threads > IMAGES_MAX_THREADS || set->photos < 1)

@@ -21,7 +21,7 @@ typedef struct images_settings {
     unsigned rounds;
     const char *work;
     const char *source;
-    const char *split; /* NULL: all */
+    const char *stored; /* NULL: all */
 } images_settings;
 
 /** Scratch of one thread, grown once. */

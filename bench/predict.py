@@ -91,7 +91,7 @@ def sweep(options, name, corpus, out, *mode):
 
 
 def key(result):
-    return result["split"], result["codec"], result["threads"]
+    return result["stored"], result["codec"], result["threads"]
 
 
 def medians(sweeps, value):

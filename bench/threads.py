@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two threads beside one, for each of the seven pipelines and each of its splits.
+"""Two threads beside one, for each of the seven pipelines and each of its representations.
 
     bench/threads.py                            # about eight minutes on two idle cores
     bench/threads.py --pipeline mp3 --pipeline nlp
     bench/threads.py --rounds 3 --seconds 0.3   # sooner, and noisier
 
-The samples of tests/corpora/make are stored at each split. Then presto-load streams them to nowhere with one thread and with
+The samples of tests/corpora/make are stored at each representation. Then presto-load streams them to nowhere with one thread and with
 two, warm, by the clock and with its start, in turn with two bare loops: SHA-256 of a few KiB in the cache, and memcpy of much
 more than the cache holds. A loop's figure is what two threads get done, over what one does: what the machine gives. The last
 column is the processor time that two threads take for a sample, over that of one: it does not depend on what else runs.
@@ -156,7 +156,7 @@ def main():
     if args.quick:
         args.rounds = 1
     loops = BareLoops()
-    print(f"{'pipeline, split':34}{'1 thread':>10}{'2 / 1':>10}{'hashing':>10}{'copying':>10}{'cpu 2 / 1':>10}")
+    print(f"{'pipeline, stored':34}{'1 thread':>10}{'2 / 1':>10}{'hashing':>10}{'copying':>10}{'cpu 2 / 1':>10}")
     for pipeline in args.pipeline or SCALES:
         with tempfile.TemporaryDirectory(prefix="threads-", dir=args.work) as work:
             run_pipeline(pipeline, loops, args, pathlib.Path(work))

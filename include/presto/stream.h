@@ -37,8 +37,8 @@ typedef struct presto_stream_options {
      */
     const presto_loader_options *loader;
     const char *pipeline; /* name or path; NULL: from dataset.json, or none */
-    /* How the pipeline is read. `set` applies to that of dataset.json, too: to the steps after its
-     * split. NULL: the defaults */
+    /* How the pipeline is read. `set` applies to that of dataset.json, too: to the steps after
+     * what it stores. NULL: the defaults */
     const presto_pipeline_options *pipeline_options;
     const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
                          source if a pipeline is named */
@@ -50,8 +50,8 @@ typedef struct presto_stream_options {
                          and no cache on disk: its first samples come at once, but their number is
                          PRESTO_COUNT_UNKNOWN until the first pass has found them all. Default
                          false */
-    bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see
-                         presto_source_open_records. Without pipeline, from and to. Default false */
+    bool raw_records; /* TFRecords, of any content, are delivered as they are stored, in one feature
+                         PRESTO_RECORD_FEATURE. Without pipeline, from and to. Default false */
     /* Where indexes of files that have none are kept; see presto_shard_options. `index_dir` is
      * borrowed during the call */
     presto_keep_index keep_index;
@@ -97,7 +97,10 @@ static inline void presto_stream_close(presto_stream *stream) {
 /**
  * Open a loader over the stream, which is borrowed and must outlive it, with the options that the
  * stream was opened for.
- * Returns: as presto_loader_open.
+ * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
+ *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache.dir cannot be
+ *          made, read or written); with a state also what presto_loader_load_state fails with (that
+ *          nothing remains is no failure: the stream ends at once).
  */
 PRESTO_API presto_status presto_loader_open_stream(const presto_stream *stream,
                                                    const presto_loader_options *options,
@@ -121,7 +124,7 @@ PRESTO_API const presto_tensor_spec *presto_stream_output(const presto_stream *s
  * the input declares, each as if its tensor had one row, without data. Rows whose length is not
  * declared are ragged, padded ones have the length that they are padded to. No features: nothing is
  * known. `options` NULL: the defaults.
- * Returns: PRESTO_OK; PRESTO_ERR_MEMORY; as presto_loader_open about the options.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY; as presto_loader_open_stream about the options.
  * Owner:   caller, presto_loader_schema_free (no other function takes it). Names are the stream's.
  */
 PRESTO_API presto_status presto_loader_schema(const presto_stream *stream,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conversion: samples -> steps up to the split -> encoded records -> shards -> dataset.json.
+ * The conversion: samples -> steps up to what is stored -> encoded records -> shards -> dataset.json.
  *
  * At any moment the folder has whole shards under their names, a temporary file for each shard that
  * is being written, and the progress file. The progress file never lists a shard that is not whole;
@@ -71,7 +71,7 @@ static presto_status open_input(presto__conversion *job, const char *const *path
 }
 
 /* The representation to store. */
-static presto_status choose_split(presto__conversion *job, presto_error *err) {
+static presto_status choose_stored(presto__conversion *job, presto_error *err) {
     const presto_pipeline *pipeline = job->pipeline;
     size_t chosen = 0;
     if (job->options->up_to != NULL) {
@@ -80,32 +80,32 @@ static presto_status choose_split(presto__conversion *job, presto_error *err) {
     } else {
         chosen = presto_pipeline_representation_default(pipeline);
     }
-    job->split = presto_pipeline_representation_name(pipeline, chosen);
+    job->stored = presto_pipeline_representation_name(pipeline, chosen);
     return PRESTO_OK;
 }
 
 /* Without a choice, an input that is further already keeps its representation. */
-static presto_status keep_split(presto__conversion *job, const char *holds, presto_error *err) {
+static presto_status keep_stored(presto__conversion *job, const char *from, presto_error *err) {
     const presto_pipeline *pipeline = job->pipeline;
-    size_t here = 0, chosen = presto_pipeline_representation_find(pipeline, job->split);
-    if (job->options->up_to != NULL || holds == NULL)
+    size_t here = 0, chosen = presto_pipeline_representation_find(pipeline, job->stored);
+    if (job->options->up_to != NULL || from == NULL)
         return PRESTO_OK;
-    PRESTO_TRY(presto_pipeline_representation_named(pipeline, holds, false, &here, err));
+    PRESTO_TRY(presto_pipeline_representation_named(pipeline, from, false, &here, err));
     if (presto_pipeline_representation_steps(pipeline, chosen) <
         presto_pipeline_representation_steps(pipeline, here))
-        job->split = presto_pipeline_representation_name(pipeline, here);
+        job->stored = presto_pipeline_representation_name(pipeline, here);
     return PRESTO_OK;
 }
 
-static presto_status make_plan(presto__conversion *job, const char *holds, presto_error *err) {
+static presto_status make_plan(presto__conversion *job, const char *from, presto_error *err) {
     presto__step_range steps;
-    PRESTO_TRY(presto__input_steps(job->pipeline, holds, job->split, &steps, err));
+    PRESTO_TRY(presto__input_steps(job->pipeline, from, job->stored, &steps, err));
     presto_tensor_spec spec = presto__source_main_spec(job->source);
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .first_step = steps.first,
-                                   .last_step = steps.last,
-                                   .in = &spec};
-    PRESTO_TRY(presto_plan_new(job->pipeline, &options, &job->plan, err));
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .first_step = steps.first,
+                                    .last_step = steps.last,
+                                    .in = &spec};
+    PRESTO_TRY(presto__plan_new(job->pipeline, &options, &job->plan, err));
     PRESTO_TRY(presto__note_steps(job->source, NULL, job->plan, err));
     if ((presto__plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
         job->regroup_step = steps.last - 1;
@@ -119,10 +119,10 @@ static presto_status prepare_steps(presto__conversion *job, const char *const *p
     presto__input input = {0};
     const char *codec = job->options->codec;
     PRESTO_TRY(presto_codec_parse(codec == NULL ? "none" : codec, &job->codec, err));
-    PRESTO_TRY(choose_split(job, err));
+    PRESTO_TRY(choose_stored(job, err));
     PRESTO_TRY(open_input(job, paths, path_count, &input, err));
-    PRESTO_TRY(keep_split(job, input.holds, err));
-    PRESTO_TRY(make_plan(job, input.holds, err));
+    PRESTO_TRY(keep_stored(job, input.from, err));
+    PRESTO_TRY(make_plan(job, input.from, err));
     job->pipeline_json = presto_pipeline_json(job->pipeline);
     job->seed = job->options->seed;
     *stored_out = *presto__plan_output(job->plan);
@@ -145,7 +145,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     if (codec == NULL)
         PRESTO_TRY(presto_codec_parse(info->codec, &job->codec, err));
     job->pipeline_json = info->pipeline_json;
-    job->split = info->stored;
+    job->stored = info->stored;
     job->seed = info->seed;
     *stored_out = presto__source_main_spec(job->source);
     return PRESTO_OK;
@@ -164,7 +164,7 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
         PRESTO_TRY(prepare_records(job, paths, path_count, &stored, err));
     bool is_numeric = stored.dtype != PRESTO_STRING && stored.dtype != PRESTO_DTYPE_UNKNOWN;
     PRESTO_TRY(presto__codec_spec_fit(&job->codec, is_numeric ? &stored : NULL, err));
-    presto_codec_format(&job->codec, job->codec_text);
+    presto__codec_format(&job->codec, job->codec_text);
     PRESTO_TRY(presto__source_choose(job->source, &options->partition, err));
     if (options->limit_samples != 0)
         presto__source_truncate(job->source, options->limit_samples);
@@ -249,8 +249,8 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     else
         presto__conversion_leave_folder(&job);
     presto__conversion_close_folder(&job);
-    presto_plan_free(job.plan);
-    presto_source_free(job.source);
+    presto__plan_free(job.plan);
+    presto__source_free(job.source);
     presto_dataset_free(job.dataset);
     presto__progress_file_done(&job.progress);
     presto_buffer_done(&job.dictionary);

@@ -64,7 +64,7 @@ void presto__conversion_note_size(presto__conversion *job) {
     if (expected <= NOTED_RATIO * (double)source)
         return;
     snprintf(text, sizeof text, "'%.64s' will take about %s, %.1f times the source (%s)%s",
-             job->split, presto_format_bytes(expected, much), expected / (double)source,
+             job->stored, presto_format_bytes(expected, much), expected / (double)source,
              presto_format_bytes((double)source, little),
              strcmp(job->codec_text, "none") == 0
                  ? "; an earlier representation, or a codec such as zstd:1, takes less"

@@ -17,6 +17,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
+#include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "convert_internal.h"
 
@@ -27,7 +28,7 @@
 static char *job_text(const presto__conversion *job) {
     json_t *root = json_pack(
         "{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline", job->pipeline_json,
-        "split", job->split, "codec", job->codec_text, "file_compression",
+        "stored", job->stored, "codec", job->codec_text, "file_compression",
         presto_file_compression_name(job->options->file_compression), "shards",
         (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
         (json_int_t)job->seed, "samples", (json_int_t)job->sample_count, "input", job->input_text,
@@ -145,7 +146,7 @@ static const char *finished_difference(const presto__conversion *job,
                                        uint64_t samples) {
     if (!same_pipeline)
         return "pipeline";
-    if (!same_text(info->stored, job->split))
+    if (!same_text(info->stored, job->stored))
         return "stored representation";
     if (strcmp(info->codec, job->codec_text) != 0)
         return "codec";
@@ -188,7 +189,7 @@ static presto_status take_shards(presto__conversion *job, const presto_dataset_i
  */
 static presto_status take_finished(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};
-    PRESTO_TRY(presto_dataset_info_read(job->dir, &info, err));
+    PRESTO_TRY(presto__dataset_info_read(job->dir, &info, err));
     bool same_pipeline = same_text(info.pipeline_json, job->pipeline_json);
     presto_status status = PRESTO_OK;
     if (job->pipeline != NULL && info.pipeline_json != NULL)
@@ -204,7 +205,7 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
         job->sample_count = samples;
     if (status == PRESTO_OK)
         status = take_shards(job, &info, err);
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     return status;
 }
 

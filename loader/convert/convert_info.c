@@ -76,7 +76,7 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
                                presto_error *err) {
     const presto__progress_file *progress = &job->progress;
     info->pipeline_json = copy_text(job->pipeline_json);
-    info->stored = copy_text(job->split);
+    info->stored = copy_text(job->stored);
     info->main_feature = copy_text(job->main_feature);
     info->codec = copy_text(job->codec_text);
     info->dictionary_file = job->codec.wants_dictionary ? copy_text(PRESTO__DICTIONARY_FILE) : NULL;
@@ -100,10 +100,10 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     bool lacks_main = info->main_feature == NULL && job->main_feature != NULL;
     bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
     bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
-    bool lacks_split = info->stored == NULL && job->split != NULL;
+    bool lacks_stored = info->stored == NULL && job->stored != NULL;
     bool lacks_input = info->input == NULL && !job->is_fed;
     if (info->codec == NULL || info->tool_version == NULL || lacks_input || lacks_main ||
-        lacks_dictionary || lacks_pipeline || lacks_split)
+        lacks_dictionary || lacks_pipeline || lacks_stored)
         return presto_fail_memory(err, 0);
     return PRESTO_OK;
 }
@@ -112,8 +112,8 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};
     presto_status status = fill_info(job, &info, err);
     if (status == PRESTO_OK)
-        status = presto_dataset_info_write(job->dir, &info, job->options->sync, err);
-    presto_dataset_info_done(&info);
+        status = presto__dataset_info_write(job->dir, &info, job->options->sync, err);
+    presto__dataset_info_free(&info);
     return status;
 }
 

@@ -52,7 +52,7 @@ typedef struct presto__conversion {
     char input_text[PRESTO__INPUT_TEXT_BYTES]; /* digest of the source */
     /* as in dataset.json; NULL: unknown */
     const char *pipeline_json;
-    const char *split;
+    const char *stored;
     uint64_t seed;
     const char *main_feature;
     const char *const *label_names;

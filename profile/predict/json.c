@@ -90,7 +90,8 @@ static json_t *files_value(json_builder *to, const presto__model_files *files) {
 static json_t *split_value(json_builder *to, const presto__model *model,
                            const presto__model_split *split) {
     json_t *object = json_object();
-    put(to, object, "split", text_value(split->name));
+    put(to, object, "stored", text_value(split->name));
+    put(to, object, "split", text_value(split->name)); /* its name before */
     put(to, object, "raw_bytes_per_sample", number(split->raw_bytes));
     put(to, object, "plain_bytes_per_sample", number(split->plain_bytes));
     put(to, object, "delivered_bytes_per_sample", number(split->delivered_bytes));
@@ -156,11 +157,12 @@ json_t *presto__model_json(const presto_sweep *sweep) {
     for (size_t i = 0; i < model->step_count; i++)
         append(&to, steps, step_value(&to, &model->steps[i]));
     put(&to, object, "steps", steps);
-    json_t *splits = json_array();
+    json_t *stored = json_array();
     for (size_t s = 0; s < model->split_count; s++)
         if (model->splits[s].is_known)
-            append(&to, splits, split_value(&to, model, &model->splits[s]));
-    put(&to, object, "splits", splits);
+            append(&to, stored, split_value(&to, model, &model->splits[s]));
+    put(&to, object, "stored", json_incref(stored));
+    put(&to, object, "splits", stored); /* its name before */
     put(&to, object, "curve", curve_value(&to, sweep));
     if (!to.failed)
         return object;

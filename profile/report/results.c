@@ -141,8 +141,10 @@ static size_t count_fields(void) {
 static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer *text,
                               presto_error *err) {
     const presto_strategy_result *result = &sweep->trials[i].result;
-    PRESTO_TRY(presto__text_add_csv(text, result->strategy.stored, err));
-    PRESTO_TRY(presto__text_add(text, err, ","));
+    for (int twice = 0; twice < 2; twice++) { /* `split` is what `stored` was called before */
+        PRESTO_TRY(presto__text_add_csv(text, result->strategy.stored, err));
+        PRESTO_TRY(presto__text_add(text, err, ","));
+    }
     PRESTO_TRY(presto__text_add_csv(
         text, result->strategy.codec != NULL ? result->strategy.codec : "", err));
     PRESTO_TRY(presto__text_add(text, err, ",%u,%zu,%s,%d,%d,%d", result->strategy.threads,
@@ -170,7 +172,8 @@ static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer
 presto_status presto__results_csv(const presto_sweep *sweep, presto_buffer *text_out,
                                   presto_error *err) {
     PRESTO_TRY(presto__text_add(
-        text_out, err, "split,codec,threads,shards,status,measured,recommended,equal,score"));
+        text_out, err,
+        "stored,split,codec,threads,shards,status,measured,recommended,equal,score"));
     PRESTO_TRY(csv_header(result_columns, COUNT_OF(result_columns), "", text_out, err));
     PRESTO_TRY(csv_header(prediction_columns, COUNT_OF(prediction_columns), "", text_out, err));
     PRESTO_TRY(csv_header(epoch_columns, COUNT_OF(epoch_columns), "cold_", text_out, err));
@@ -293,7 +296,8 @@ static void put_failure(json_builder *builder, json_t *object, const presto_erro
 }
 
 static void put_strategy(json_builder *builder, json_t *object, const presto_strategy *strategy) {
-    put(builder, object, "split", text_value(strategy->stored));
+    put(builder, object, "stored", text_value(strategy->stored));
+    put(builder, object, "split", text_value(strategy->stored)); /* its name before */
     put(builder, object, "codec", text_value(strategy->codec));
     put(builder, object, "threads", whole(strategy->threads));
     put(builder, object, "shards", whole(strategy->shards));
@@ -360,8 +364,9 @@ static json_t *limit_value(double limit) {
 
 static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     json_t *object = json_object();
-    put(builder, object, "splits",
-        texts_value(builder, sweep->space.splits, sweep->space.split_count));
+    json_t *stored = texts_value(builder, sweep->space.splits, sweep->space.split_count);
+    put(builder, object, "stored", json_incref(stored));
+    put(builder, object, "splits", stored); /* its name before */
     put(builder, object, "codecs",
         texts_value(builder, sweep->space.codecs, sweep->space.codec_count));
     json_t *threads = json_array();

@@ -96,14 +96,14 @@ class SweepResult:
     def _strategy(self, figures: dict[str, Any]) -> Strategy:
         adds = self.json["options"].get("adds_seekable", False)
         return Strategy(
-            stored=figures["split"],
+            stored=figures["stored"],
             codec=figures["codec"],
             shards=figures["shards"],
             threads=figures["threads"],
             batch=self.json["options"]["batch_samples"],
             seed=int(self.json["options"]["seed"]),
             pipeline=self._pipeline,
-            set=self._set + (_SEEKABLE if adds and figures["split"] == "seekable" else ()),
+            set=self._set + (_SEEKABLE if adds and figures["stored"] == "seekable" else ()),
             plugins=self._plugins,
             figures=figures,
             is_own=self._is_own,
@@ -161,7 +161,7 @@ class SweepResult:
             rows.append(cells)
         return rows
 
-    _HEADS = ("split", "codec", "threads", "cold samples/s", "cached samples/s", "stored", "preparation")
+    _HEADS = ("stored", "codec", "threads", "cold samples/s", "cached samples/s", "storage", "preparation")
 
     def __repr__(self) -> str:
         best = self.best

@@ -14,7 +14,7 @@
 #include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/json_limit_internal.h"
-#include "../../base/options_internal.h"
+#include "../records_internal.h"
 #include "dataset_internal.h"
 
 /* Not every JSON reader keeps larger numbers exact, so they are written as text. */
@@ -39,12 +39,6 @@ void presto__dataset_info_free(presto_dataset_info *info) {
     free(info->tool_version);
     free(info->input);
     *info = (presto_dataset_info){0};
-}
-
-void presto_dataset_info_done_sized(presto_dataset_info *info) {
-    presto_dataset_info taken;
-    presto__result_take(&taken, sizeof taken, info);
-    presto__dataset_info_free(&taken);
 }
 
 /* ---- writing ---- */
@@ -164,17 +158,17 @@ static json_t *stream_json(const presto_dataset_info *info) {
 static json_t *info_json(const presto_dataset_info *info, const char *id, json_t *pipeline) {
     const char *tool = info->tool_version != NULL ? info->tool_version : presto_version();
     const char *codec = info->codec != NULL ? info->codec : "none";
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, "
-                     "s:o, s:o}",
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, "
+                     "s:o, s:o, s:o}",
                      "format", PRESTO__DATASET_FORMAT, "version", PRESTO_DATASET_FORMAT_VERSION,
                      "id", id, "tool_version", name_json(tool), "input", text_or_null(info->input),
-                     "stream", stream_json(info), "pipeline", pipeline, "split",
-                     text_or_null(info->stored), "main_feature", text_or_null(info->main_feature),
-                     "features", features_json(info), "labels", labels_json(info), "codec",
-                     name_json(codec), "dictionary", text_or_null(info->dictionary_file),
-                     "file_compression", presto_file_compression_name(info->file_compression),
-                     "seed", number(info->seed), "totals", totals_json(info), "shards",
-                     shards_json(info));
+                     "stream", stream_json(info), "pipeline", pipeline, "stored",
+                     text_or_null(info->stored), "split", text_or_null(info->stored),
+                     "main_feature", text_or_null(info->main_feature), "features",
+                     features_json(info), "labels", labels_json(info), "codec", name_json(codec),
+                     "dictionary", text_or_null(info->dictionary_file), "file_compression",
+                     presto_file_compression_name(info->file_compression), "seed",
+                     number(info->seed), "totals", totals_json(info), "shards", shards_json(info));
 }
 
 static presto_status write_json(const char *dir, const json_t *json, bool sync, presto_error *err) {
@@ -220,19 +214,14 @@ static presto_status write_info(const char *dir, const presto_dataset_info *info
     return status;
 }
 
-presto_status presto_dataset_info_write_sized(const char *dir, presto_dataset_info *info, bool sync,
-                                              presto_error *err) {
+presto_status presto__dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
+                                         presto_error *err) {
     char text[20];
-    presto_dataset_info mine;
-    PRESTO_TRY(presto__result_check(info, err));
-    presto__result_copy(&mine, sizeof mine, info);
-    for (size_t i = 0; i < mine.shard_count; i++)
-        PRESTO__CHECK_ROOM(&mine.shards[i], err);
-    snprintf(text, sizeof text, "%016" PRIx64, digest(&mine));
+    snprintf(text, sizeof text, "%016" PRIx64, digest(info));
     char *id = strdup(text);
     if (id == NULL)
         return presto_fail_memory(err, sizeof text);
-    presto_status status = write_info(dir, &mine, id, sync, err);
+    presto_status status = write_info(dir, info, id, sync, err);
     if (status < 0) {
         free(id);
         return status;

@@ -18,7 +18,7 @@
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/json_limit_internal.h"
-#include "../../base/options_internal.h"
+#include "../records_internal.h"
 #include "dataset_internal.h"
 
 /* total: each position fits a file */
@@ -322,6 +322,22 @@ static presto_status get_stream(const json_input *input, const json_t *stream,
     return PRESTO_OK;
 }
 
+/* 0.2.0 called it `split`. Files of this version have both. */
+static presto_status get_stored(const json_input *input, const json_t *json,
+                                presto_dataset_info *info) {
+    char *split = NULL;
+    PRESTO_TRY(get_text(input, json, "stored", true, &info->stored));
+    presto_status status = get_text(input, json, "split", true, &split);
+    if (status >= 0 && info->stored != NULL && split != NULL && strcmp(info->stored, split) != 0)
+        status = bad(input, "'stored' and 'split', its name before, differ");
+    if (status >= 0 && info->stored == NULL) {
+        info->stored = split;
+        split = NULL;
+    }
+    free(split);
+    return status;
+}
+
 static presto_status get_info(const json_input *input, const json_t *json,
                               presto_dataset_info *info) {
     const char *format = json_string_value(json_object_get(json, "format"));
@@ -337,7 +353,7 @@ static presto_status get_info(const json_input *input, const json_t *json,
     if (info->input != NULL && !is_hex(info->input, 16))
         return bad_key(input, "input");
     PRESTO_TRY(get_stream(input, json_object_get(json, "stream"), info));
-    PRESTO_TRY(get_text(input, json, "split", true, &info->stored));
+    PRESTO_TRY(get_stored(input, json, info));
     PRESTO_TRY(get_text(input, json, "main_feature", true, &info->main_feature));
     PRESTO_TRY(get_text(input, json, "codec", false, &info->codec));
     PRESTO_TRY(get_text(input, json, "dictionary", true, &info->dictionary_file));
@@ -352,12 +368,11 @@ static presto_status get_info(const json_input *input, const json_t *json,
     return check_totals(input, json_object_get(json, "totals"), info);
 }
 
-presto_status presto_dataset_info_parse_sized(presto_span json, const char *file,
-                                              presto_dataset_info *info_out, presto_error *err) {
+presto_status presto__dataset_info_parse(presto_span json, const char *file,
+                                         presto_dataset_info *info_out, presto_error *err) {
     const json_input input = {file, err};
     json_error_t where = {0};
     presto_error why;
-    PRESTO_TRY(presto__result_check(info_out, err));
     if (presto__json_check(json, PRESTO__JSON_MAX_BYTES, PRESTO__JSON_MAX_WEIGHT, &why) < 0)
         return bad(&input, why.message);
     json_t *root = json_loadb((const char *)json.data, json.bytes, JSON_REJECT_DUPLICATES, &where);
@@ -371,14 +386,15 @@ presto_status presto_dataset_info_parse_sized(presto_span json, const char *file
     presto_dataset_info info = {0};
     presto_status status = get_info(&input, root, &info);
     json_decref(root);
-    if (status >= 0)
-        presto__result_move(info_out, &info, sizeof info);
-    presto__dataset_info_free(&info);
+    if (status < 0)
+        presto__dataset_info_free(&info);
+    else
+        *info_out = info;
     return status;
 }
 
-presto_status presto_dataset_info_read_sized(const char *dir, presto_dataset_info *info_out,
-                                             presto_error *err) {
+presto_status presto__dataset_info_read(const char *dir, presto_dataset_info *info_out,
+                                        presto_error *err) {
     char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
     if (path == NULL)
         return presto_fail_memory(err, strlen(dir));
@@ -390,7 +406,7 @@ presto_status presto_dataset_info_read_sized(const char *dir, presto_dataset_inf
         presto_error_set_file(err, dir);
     }
     if (status == PRESTO_OK)
-        status = presto_dataset_info_parse_sized(presto_buffer_span(&text), path, info_out, err);
+        status = presto__dataset_info_parse(presto_buffer_span(&text), path, info_out, err);
     presto_buffer_done(&text);
     free(path);
     return status;

@@ -79,7 +79,7 @@ class Recordings(Case):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.load("-q", "--format", "npy", "-b", "5", out), online, (split, codec))
                 info = json.loads((out / "dataset.json").read_text())
-                tried.append((info["split"], info["pipeline"]["source"]["yields"]))
+                tried.append((info["stored"], info["pipeline"]["source"]["yields"]))
         self.assertEqual(tried, [("decoded", "decoded")] * 3 + [("aggregated", "decoded")] * 3)
 
     def test_an_option_of_the_source_cannot_change_behind_what_is_stored(self):
@@ -96,7 +96,7 @@ class Recordings(Case):
         pipeline.write_text(f"name: windows\nsource: {{type: hdf5, samples: {WINDOW}, yields: windows}}\nsteps: []\n")
         out = self.new("dataset")
         self.assertEqual(run("presto-write", "-q", "-p", pipeline, "-o", out, self.source).returncode, 0)
-        self.assertEqual(json.loads((out / "dataset.json").read_text())["split"], "windows")
+        self.assertEqual(json.loads((out / "dataset.json").read_text())["stored"], "windows")
         online = self.load("-q", "-p", pipeline, self.source)
         self.assertEqual(self.load("-q", out), online)
         sweep = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", "1", "--decide-time", "0", "-o", self.new(),

@@ -119,7 +119,7 @@ class Terminal(Hostile):
             if command != ["verify"]:
                 self.assertEqual(list(said["features"]), [self.EVIL])
         said = json.loads(run("presto-inspect", "info", "--json", folder).stdout)
-        self.assertEqual((said["labels"][1], said["split"]), (self.EVIL, self.EVIL))
+        self.assertEqual((said["labels"][1], said["stored"]), (self.EVIL, self.EVIL))
 
     def test_messages_about_what_is_wrong_are_one_line(self):
         payload = make_example([(b"x", ints(1))])
@@ -450,11 +450,11 @@ class Words(Hostile):
         photos = self.make_photos()
         done = run("presto-write", "--json", "--explain", "-p", self.pipeline, "-u", "resized", "-s", "3", photos)
         said = json.loads(done.stdout)
-        self.assertEqual((said["split"], said["codec"], said["shards"], said["samples"]), ("resized", "none", 3, 24))
+        self.assertEqual((said["stored"], said["codec"], said["shards"], said["samples"]), ("resized", "none", 3, 24))
         self.assertEqual(said["steps_now"], ["read-file", "decode-image", "resize-image"])
         self.assertEqual(said["steps_left"], ["center-pixels", "random-crop"])
         said = json.loads(run("presto-load", "--json", "--explain", self.write("-u", "resized")).stdout)
-        self.assertEqual((said["input"], said["split"], said["samples"]), ("dataset", "resized", 24))
+        self.assertEqual((said["input"], said["stored"], said["samples"]), ("dataset", "resized", 24))
         self.assertIn("center-pixels", said["steps"])
 
 

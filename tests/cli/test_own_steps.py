@@ -289,7 +289,7 @@ time.sleep(1000)
                    "--decide-time", "0", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads((out / "results.json").read_text())
-        busy = {s["split"]: [r["machine_busy_s"] for r in s["cold"]["runs"] + s["cached"]["runs"]] for s in results["results"]}
+        busy = {s["stored"]: [r["machine_busy_s"] for r in s["cold"]["runs"] + s["cached"]["runs"]] for s in results["results"]}
         self.assertEqual(set(busy), {"decoded", "darker"})
         # Its program is no other process that disturbs.
         self.assertEqual(set(busy["decoded"]), {None})

@@ -141,7 +141,7 @@ class Pack(cli.Case):
                          [self.count, tokens, tokens // 64, tokens % 64, 0])
         self.assertIn(f"packed {self.count} documents", done.stderr)
         info = json.loads((out / "dataset.json").read_text())
-        self.assertEqual(info["split"], "packed")
+        self.assertEqual(info["stored"], "packed")
         self.assertEqual(info["pipeline"]["steps"][-1]["length"], 64)
         features = {f["name"]: f for f in info["features"]}
         self.assertEqual(sorted(features), ["document-offsets", "text"])

@@ -72,7 +72,7 @@ class Seekable(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.load("--strategy", out / "strategy.yaml", *ORDER, by_file), want)
         results = json.loads((out / "results.json").read_text())
-        self.assertEqual((results["options"]["adds_seekable"], results["options"]["splits"]), (True, ["seekable"]))
+        self.assertEqual((results["options"]["adds_seekable"], results["options"]["stored"]), (True, ["seekable"]))
 
     @a_sweep
     def test_the_offer_is_one_more_split_and_can_be_refused(self):
@@ -86,7 +86,7 @@ class Seekable(Case):
             out = self.new("sweep")
             done = run(*sweep, *refuse, "-p", pipeline, "-o", out, self.photos)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertEqual(json.loads((out / "results.json").read_text())["options"]["splits"], splits)
+            self.assertEqual(json.loads((out / "results.json").read_text())["options"]["stored"], splits)
         done = run(*sweep, "--no-seekable", "--stored", "seekable", "-p", self.pipeline, "-o", self.new(), self.photos)
         self.assert_usage(done, "--stored", "seekable")
 

@@ -143,7 +143,7 @@ class Storage(Case):
         results = json.loads((out / "results.json").read_text())
         self.assertEqual(results["options"]["storage"], "open=20ms")
         self.assertTrue(any("open=20ms" in note for note in results["notes"]), results["notes"])
-        raw = next(r for r in results["results"] if r["split"] == "unprocessed")
+        raw = next(r for r in results["results"] if r["stored"] == "unprocessed")
         # Twelve files, two at a time: at least six times 20 ms. Cached epochs do not wait.
         self.assertLess(raw["cold"]["runs"][0]["samples_per_s"], 12 / 0.119)
         self.assertGreater(raw["cached"]["runs"][0]["samples_per_s"], raw["cold"]["runs"][0]["samples_per_s"])

@@ -96,7 +96,7 @@ class Sweep(SweepCase):
         done = run("presto-write", "--strategy", strategy, "--json", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
-        self.assertEqual((result["split"], result["threads"], result["shards"]), ("resized", 2, 2))
+        self.assertEqual((result["stored"], result["threads"], result["shards"]), ("resized", 2, 2))
         self.assertTrue(result["codec"].startswith("zstd"))
         stats = json.loads(self.load("--strategy", strategy, "--format", "null", "--json", out))
         self.assertEqual((stats["samples"], stats["threads"]), (self.photo_count, 2))
@@ -133,7 +133,7 @@ class Sweep(SweepCase):
             self.assertTrue(0 < delivered < self.photo_count)
             self.assertEqual({r["samples"] for r in results}, {delivered})
             # All are tried: what is stored before the filter holds all, and what is behind it those that it keeps.
-            counts = {r["split"]: r["records"]["count"] for r in results if r.get("records")}
+            counts = {r["stored"]: r["records"]["count"] for r in results if r.get("records")}
             self.assertEqual(counts, {"resized": self.photo_count, "some": delivered})
             for r in results:
                 self.assertAlmostEqual(r["total_stored_bytes"], r["stored_bytes"], delta=1)
@@ -268,12 +268,12 @@ class Sweep(SweepCase):
         best = results["results"][results["recommendation"]["result"]]
         self.assertEqual(best["measured"], not best["elsewhere"])
         model = results["model"]
-        self.assertEqual([s["split"] for s in model["splits"]], ["unprocessed", "concatenated", "resized"])
+        self.assertEqual([s["stored"] for s in model["stored"]], ["unprocessed", "concatenated", "resized"])
         self.assertEqual([c["threads"] for c in model["curve"]], list(range(1, 65)))
-        self.assertEqual([c["codec"] for c in model["splits"][2]["codecs"]], ["none", "zlib:1", "lz4"])
-        loaded = {(s["split"], c["codec"]): c["loaded"] for s in model["splits"] for c in s["codecs"]}
+        self.assertEqual([c["codec"] for c in model["stored"][2]["codecs"]], ["none", "zlib:1", "lz4"])
+        loaded = {(s["stored"], c["codec"]): c["loaded"] for s in model["stored"] for c in s["codecs"]}
         # Makes JPEGs no smaller, and takes next to no time: loaded only where storage is so slow that bytes count.
-        jpegs = model["splits"][1]
+        jpegs = model["stored"][1]
         lz4 = jpegs["codecs"][2]
         cached_s = jpegs["cached_worker_s_per_sample"]["one_thread"]
         saved_s = abs(1 - lz4["ratio"]) * abs(jpegs["cold_worker_s_per_sample"]["one_thread"] - cached_s)
@@ -300,7 +300,7 @@ class Sweep(SweepCase):
             self.assertIn(part, results["recommendation"]["reason"])
             if limits == "keeps":  # everything reaches it: what stores least
                 least = min(results["results"], key=lambda result: result["total_stored_bytes"])
-                self.assertEqual(results["recommendation"]["split"], least["split"])
+                self.assertEqual(results["recommendation"]["stored"], least["stored"])
                 self.assertIn("=: reaches the target", done.stdout.decode().replace("\n", " "))
             self.assertIn(part.split()[0], done.stdout.decode())
             self.assertLessEqual(done.stdout.decode().count("no strategy can"), 1)
@@ -389,7 +389,7 @@ class Sweep(SweepCase):
         self.assertEqual(tried, 2)
         halves = [what_if for what_if in results["what_if"] if what_if["if"].startswith("with half the storage")]
         for what_if in halves:
-            fits = any(r["status"] == "ok" and (r["split"] == "unprocessed"  # which stores nothing
+            fits = any(r["status"] == "ok" and (r["stored"] == "unprocessed"  # which stores nothing
                                                 or r["total_stored_bytes"] <= best["total_stored_bytes"] / 2)
                        for r in results["results"])
             self.assertEqual(what_if["is_missed"], not fits)
@@ -404,12 +404,12 @@ class Sweep(SweepCase):
             best = results["results"][results["recommendation"]["result"]]
             self.assertEqual(best["cost"], min(r["cost"] for r in results["results"]))
             self.assertIn("It costs least", results["recommendation"]["reason"])
-            stored = "stored: " + results["recommendation"]["split"]  # as scripts/demo looks for it
+            stored = "stored: " + results["recommendation"]["stored"]  # as scripts/demo looks for it
             self.assertIn(stored, (out / "strategy.yaml").read_text().splitlines())
             return done.stdout.decode(), results
         # Storage alone: the source is there anyway.
         table, results = sweep("--price-storage", "1000/GB-month", "--months", "2")
-        self.assertEqual(results["recommendation"]["split"], "unprocessed")
+        self.assertEqual(results["recommendation"]["stored"], "unprocessed")
         for result in results["results"]:
             wanted = 0 if result["codec"] is None else result["total_stored_bytes"] / 1e9 * 1000 * 2
             self.assertAlmostEqual(result["cost"], wanted, delta=1e-6 * wanted)
@@ -427,15 +427,15 @@ class Sweep(SweepCase):
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
-        sizes = {r["split"]: r["total_stored_bytes"] for r in json.loads((out / "results.json").read_text())["results"]}
+        sizes = {r["stored"]: r["total_stored_bytes"] for r in json.loads((out / "results.json").read_text())["results"]}
         self.assertLess(sizes["concatenated"], sizes["resized"])
         limit = int((sizes["concatenated"] + sizes["resized"]) / 2)
         done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "--force", "--max-storage", limit,
                    "-o", out, self.make_photos())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         results = json.loads((out / "results.json").read_text())
-        self.assertIsNone({r["split"]: r["score"] for r in results["results"]}["resized"])
-        self.assertNotEqual(results["recommendation"]["split"], "resized")
+        self.assertIsNone({r["stored"]: r["score"] for r in results["results"]}["resized"])
+        self.assertNotEqual(results["recommendation"]["stored"], "resized")
         self.assertIn("resized", done.stdout.decode())
         for splits, split, said in [("unprocessed,resized", "unprocessed", "It keeps the limits"),  # which stores nothing
                                     ("concatenated,resized", "concatenated", "No strategy keeps the limits")]:
@@ -443,14 +443,14 @@ class Sweep(SweepCase):
                        "--weights", "0,1,0", "--max-storage", "1", "-o", out, self.make_photos())
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             recommended = json.loads((out / "results.json").read_text())["recommendation"]
-            self.assertEqual(recommended["split"], split)
+            self.assertEqual(recommended["stored"], split)
             self.assertIn(said, recommended["reason"])
 
     def test_limits_of_preparation_leave_strategies_out(self):
         out = self.new("sweep")
         command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos()]
         self.assertEqual(run(*command).returncode, 0)
-        times = {r["split"]: r["total_preparation_s"] for r in json.loads((out / "results.json").read_text())["results"]}
+        times = {r["stored"]: r["total_preparation_s"] for r in json.loads((out / "results.json").read_text())["results"]}
         self.assertEqual(times["unprocessed"], 0)
         shorter, longer = sorted((times[split], split) for split in ("concatenated", "resized"))
         limit = (shorter[0] + longer[0]) / 2
@@ -459,8 +459,8 @@ class Sweep(SweepCase):
                 done = run(*command, "--resume", "--max-prepare", text)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 results = json.loads((out / "results.json").read_text())
-                self.assertEqual([r["split"] for r in results["results"] if r["score"] is None], [longer[1]])
-                self.assertNotEqual(results["recommendation"]["split"], longer[1])
+                self.assertEqual([r["stored"] for r in results["results"] if r["score"] is None], [longer[1]])
+                self.assertNotEqual(results["recommendation"]["stored"], longer[1])
                 self.assertIn("It keeps the limits", results["recommendation"]["reason"])
                 self.assertIn("1 of 3 strategies would store more than the limit, or take longer to prepare",
                               done.stdout.decode().replace("\n  ", " "))

@@ -20,7 +20,7 @@ class Decide(SweepCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             results = json.loads((out / "results.json").read_text())
             failed = [r for r in results["results"] if r["status"] == "failed"]
-            self.assertEqual({(r["split"], r["codec"], r["failure"]) for r in failed}, {("concatenated", "zstd+delta", reason)})
+            self.assertEqual({(r["stored"], r["codec"], r["failure"]) for r in failed}, {("concatenated", "zstd+delta", reason)})
             self.assertEqual(len(failed), 2)
             self.assertIn(reason, done.stdout.decode())
             with open(out / "results.csv", newline="") as lines:
@@ -45,9 +45,9 @@ class Decide(SweepCase):
             best = strategies[results["recommendation"]["result"]]
             self.assertTrue(best["measured"])
             limit = 1.02 * max(best["cold_samples_per_s"], *(r["cold_samples_per_s"] or 0 for r in strategies))
-            plain = {(r["split"], r["threads"], r["shards"]): r["total_stored_bytes"] for r in strategies if r["codec"] == "none"}
+            plain = {(r["stored"], r["threads"], r["shards"]): r["total_stored_bytes"] for r in strategies if r["codec"] == "none"}
             saves = [r["codec"] in (None, "none") or  # a codec that saves less is never the answer
-                     r["total_stored_bytes"] <= 0.98 * plain.get((r["split"], r["threads"], r["shards"]), float("inf"))
+                     r["total_stored_bytes"] <= 0.98 * plain.get((r["stored"], r["threads"], r["shards"]), float("inf"))
                      for r in strategies]
             open_ones = {i for i, r in enumerate(strategies) if not r["measured"] and saves[i] and
                          r["predicted_samples_per_s"] * (1 + min(r["uncertainty"], .9)) > limit}
@@ -77,7 +77,7 @@ class Decide(SweepCase):
         out = self.new("sweep")
         command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "2", "-o", out, self.make_photos()]
         self.assertEqual(run(*command).returncode, 0)
-        rates = {r["split"]: r["cold"]["samples_per_s"] for r in json.loads((out / "results.json").read_text())["results"]}
+        rates = {r["stored"]: r["cold"]["samples_per_s"] for r in json.loads((out / "results.json").read_text())["results"]}
         fastest = max(rates, key=lambda split: rates[split]["min"])
         prices = ["--price-storage", "1/GB-month", "--epochs", "1"]
         for target, limits in ((rates[fastest]["min"] / 1.11, "keeps"), (1e9, "misses target")):
@@ -90,7 +90,7 @@ class Decide(SweepCase):
                         >= 1.1 * target]
             if limits == "keeps":
                 self.assertEqual(best["cost"], min(r["cost"] for r in reaching))
-                self.assertEqual({r["split"] for r in results["results"] if r["equal"]}, {r["split"] for r in reaching})
+                self.assertEqual({r["stored"] for r in results["results"] if r["equal"]}, {r["stored"] for r in reaching})
             else:
                 self.assertEqual(reaching, [])
                 self.assertIn("No strategy reaches the target", results["recommendation"]["reason"])

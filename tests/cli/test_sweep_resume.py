@@ -186,7 +186,7 @@ class Resume(SweepCase):
                 ran = {line["strategy"] for line in map(json.loads, journal.splitlines()) if "cold" in line}
                 shown = {i for i, r in enumerate(results["results"]) if r.get("measured")}
                 self.assertEqual(shown, {i for i in ran if i < len(results["results"])})
-                self.assertEqual({r["split"] for i, r in enumerate(results["results"]) if r["status"] == "ok" and i not in shown},
+                self.assertEqual({r["stored"] for i, r in enumerate(results["results"]) if r["status"] == "ok" and i not in shown},
                                  predicted if len(shown) < len(results["results"]) else set())
                 self.assertIn(f"{len(shown)} of {len(results['results'])} strategies measured", table.replace("\n", " "))
                 for i, result in enumerate(results["results"]):

@@ -22,12 +22,12 @@ class Shards(Case):
         wanted = {("resized", codec, threads, shards) for codec in ("none", "lz4")
                   for threads, shards in ((1, 1), (2, 2), (2, 1), (1, 5), (2, 5))}
         wanted |= {("unprocessed", None, threads, 0) for threads in (1, 2)}
-        found = [(r["split"], r["codec"], r["threads"], r["shards"]) for r in results["results"]]
+        found = [(r["stored"], r["codec"], r["threads"], r["shards"]) for r in results["results"]]
         self.assertEqual((len(found), set(found)), (len(wanted), wanted))
         with open(out / "results.csv", newline="") as lines:
             self.assertEqual(sorted(int(line["shards"]) for line in csv.DictReader(lines)),
                              sorted(shards for *_, shards in found))
-        heading, *rows = table[table.index("split"):table.index("Recommended:")].splitlines()
+        heading, *rows = table[table.index("\n  stored") + 1:table.index("Recommended:")].splitlines()
         self.assertEqual([line for line in (heading, *rows) if len(line) > 80], [])
         self.assertIn(" files ", heading)
         rows = [row.split() for row in rows if "resized" in row[:12] and "lz4" in row]
@@ -47,13 +47,13 @@ class Shards(Case):
         stored = {}
         for result in results["results"]:
             self.assertTrue(result["measured"])
-            stored.setdefault((result["split"], result["codec"]), set()).add(result["stored_bytes"])
+            stored.setdefault((result["stored"], result["codec"]), set()).add(result["stored_bytes"])
         self.assertEqual([len(sizes) for sizes in stored.values()], [1] * 3, "files do not change what is stored")
 
     def test_each_number_is_predicted_with_what_a_file_costs(self):
         out, table, results = self.sweep("--confirm", "2")
         self.check_strategies(out, table, results)
-        splits = {split["split"]: split for split in results["model"]["splits"]}
+        splits = {split["stored"]: split for split in results["model"]["stored"]}
         self.assertIsNone(splits["unprocessed"]["files"])
         files = splits["resized"]["files"]
         self.assertEqual(files["tried"], 5)
@@ -64,13 +64,13 @@ class Shards(Case):
 
     def test_one_number_is_that_of_all(self):
         out, table, results = self.sweep("--measure", shards="3")
-        self.assertEqual({r["shards"] for r in results["results"] if r["split"] == "resized"}, {3})
+        self.assertEqual({r["shards"] for r in results["results"] if r["stored"] == "resized"}, {3})
         best = (out / "strategy.yaml").read_text()
         self.assertTrue("shards: 3" in best or "stored: unprocessed" in best, best)
 
     def test_as_many_as_threads_is_not_a_column(self):
         _, table, results = self.sweep("--measure", shards="threads")
-        self.assertNotIn(" files ", table[table.index("split"):].splitlines()[0])
+        self.assertNotIn(" files ", table[table.index("\n  stored") + 1:].splitlines()[0])
         self.assertEqual({(r["threads"], r["shards"]) for r in results["results"] if r["codec"]}, {(1, 1), (2, 2)})
 
     def test_numbers_are_checked(self):

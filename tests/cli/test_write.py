@@ -57,7 +57,7 @@ class Write(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
         self.assertEqual(result["schema"], 1)
-        self.assertEqual(result["split"], "resized")
+        self.assertEqual(result["stored"], "resized")
         self.assertEqual((result["samples"], result["skipped"]), (self.photo_count, 0))
         self.assertGreater(result["stored_bytes"], result["raw_bytes"])  # framing
         self.assertGreater(result["samples_per_s"], 0)

@@ -183,11 +183,11 @@ def check_codecs(browser, results):
     codecs = {}
     for result in good(results):
         if result["codec"] is not None:
-            codecs.setdefault(result["split"], {}).setdefault(result["threads"], set()).add(result["codec"])
-    offered = browser.ask("[...find('codecs-split').options].map(option => option.value)")
+            codecs.setdefault(result["stored"], {}).setdefault(result["threads"], set()).add(result["codec"])
+    offered = browser.ask("[...find('codecs-stored').options].map(option => option.value)")
     assert set(offered) <= set(codecs) and offered, (offered, codecs)
     for split in offered:
-        browser.ask(f"find('codecs-split').value = {json.dumps(split)}, find('codecs-split').dispatchEvent(new Event('change'))")
+        browser.ask(f"find('codecs-stored').value = {json.dumps(split)}, find('codecs-stored').dispatchEvent(new Event('change'))")
         for chart in ("codecs-size", "codecs-rate"):
             shown, label = set(texts_of(browser, chart)), browser.ask(f"find('{chart}').getAttribute('aria-label')")
             threads = browser.ask("codecRows(codecState.split)[0].threads")

@@ -33,7 +33,7 @@ def run_sweep(folder, tools):
 def shorten(text):
     """The table's first rows stand for all."""
     lines = text.split("\n")
-    first = next(i for i, line in enumerate(lines) if re.search(r"split +codec", line)) + 1
+    first = next(i for i, line in enumerate(lines) if re.search(r"stored +codec", line)) + 1
     end = lines.index("", first)
     return "\n".join(lines[:first + ROWS] + ["  ..."] * (end > first + ROWS) + lines[end:])
 

@@ -151,7 +151,7 @@ def check_content(browser, kind, results):
     best = results["results"][results["recommendation"]["result"]]
     assert browser.ask("document.title") == f"Presto sweep: {results['pipeline']['name']}"
     assert browser.ask("document.querySelectorAll('img').length") == 0
-    assert best["split"] in browser.ask("find('headline').textContent") or best["codec"] is None
+    assert best["stored"] in browser.ask("find('headline').textContent") or best["codec"] is None
     rows = browser.ask("find('rows').rows.length")
     assert rows == min(len(results["results"]), browser.ask("FIRST_ROWS")), rows
     advice, model = results["recommendation"], results.get("model") or {}
@@ -165,6 +165,7 @@ def check_content(browser, kind, results):
         texts = browser.ask("document.body.textContent")
         assert "beyond the limits" in texts and "None within the limits reaches" in texts
         assert "it still grows at 64 threads" in texts
+        check_joined(browser, results)
     if kind == "not-run":
         texts = [browser.ask(f"find('{part}').textContent") for part in ("sure", "sure-text")]
         assert texts[0].startswith("Undecided between ") and "was not run" in texts[1], texts
@@ -238,6 +239,16 @@ def check_stopped(browser, results):
     assert busy == f"The machine was busy: {'; '.join(text % 93 for text in disturbances())}.", busy
 
 
+def check_joined(browser, results):
+    """What no strategy can is one row, the last one; where the target is missed anyway, without the nearest."""
+    rows = browser.ask("[...find('whatif').tBodies[0].rows].map(row => [0, 1].map(i => row.cells[i].textContent.replaceAll('\u00a0', ' ')))")
+    missed = [question["if"] for question in results["what_if"] if question["is_missed"]]
+    assert len(missed) == 2 and len(rows) == len(results["what_if"]) - 1, rows
+    joined = "; ".join(missed).replace("\u00a0", " ")
+    assert rows[-1] == [joined[0].upper() + joined[1:], "No strategy can"], rows
+    assert not any("No strategy can" in answer for _, answer in rows[:-1]), rows
+
+
 def check_exceeding(browser, results):
     is_stored = results["results"][results["recommendation"]["result"]]["codec"] is not None  # the source keeps all limits
     begin = "None keeps the limits, and none reaches " if is_stored else "None within the limits reaches "
@@ -262,7 +273,7 @@ def check_charts(browser, kind, results):
 
 
 def rows_shown(browser):
-    """Split, codec and threads of the rows, once all are shown."""
+    """Representation, codec and threads of the rows, once all are shown."""
     browser.ask("find('more').hidden || find('more').click()")
     return sorted(map(tuple, browser.ask("[...find('rows').rows].map(row => [0, 1, 2].map(i => row.cells[i].textContent))")))
 
@@ -270,10 +281,10 @@ def rows_shown(browser):
 def check_filters(browser, results):
     """Each choice of each filter shows the strategies of results.json that match, and those alone."""
     def name(result):
-        return result["split"], result["codec"] or "", str(result["threads"])
+        return result["stored"], result["codec"] or "", str(result["threads"])
 
     every = results["results"]
-    values = {"split": lambda r: r["split"], "codec": lambda r: r["codec"] or "as files", "threads": lambda r: str(r["threads"])}
+    values = {"stored": lambda r: r["stored"], "codec": lambda r: r["codec"] or "as files", "threads": lambda r: str(r["threads"])}
     for key, value in values.items():
         find = f"document.querySelector('#filters [name={key}]')"
         offered = browser.ask(f"[...{find}.options].map(option => option.value)")

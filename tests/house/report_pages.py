@@ -63,7 +63,7 @@ def complete(results):
         rate = result["cold"]["samples_per_s"]["median"]
         result.update(predicted_samples_per_s=rate * 1.1, error=0.1 if i % 2 else None, cold_bound="storage reads", cost=12.5 + i,
                       measured=True, cached_error=-.01 * i if i % 2 else None)
-        if result["split"] == "unprocessed":
+        if result["stored"] == "unprocessed":
             run_once(result)
     for i in others[2::3]:
         only_predict(results["results"][i])
@@ -85,7 +85,7 @@ def complete(results):
     step = {"step": "decode-image", "mean_s": 4e-3, "p10_s": 1e-3, "median_s": 3e-3, "p90_s": 9e-3, "most_s": 2e-2, "cpu_mean_s": 3e-3,
             "out_bytes": 1e5}
     results["model"] = {
-        "cores": 2, "steps": [step], "splits": [{"split": s, "work": work} for s in results["options"]["splits"]],
+        "cores": 2, "steps": [step], "stored": [{"stored": s, "work": work} for s in results["options"]["stored"]],
         "storage": {"is_given": True, "bytes_per_s": 1e9, "reads_per_s": 2e4, "latency_s": 1e-4},
         "curve": [{"threads": n, "cold_samples_per_s": rates[best] * min(n, 12), "cold_bound": "storage" if n > 12 else "cores"}
                   for n in range(1, 65)]}
@@ -113,7 +113,7 @@ def stop(results):
     results["is_stopped"] = True
     best = results["recommendation"]["result"]
     for i in [i for i in range(len(results["results"])) if i != best][::2]:
-        kept = {k: results["results"][i][k] for k in ("split", "codec", "threads", "shards")}
+        kept = {k: results["results"][i][k] for k in ("stored", "codec", "threads", "shards")}
         results["results"][i] = {**kept, "status": "failed", "failure": "not measured: the sweep was stopped"}
     run_once(measured(results)[0])
     results["recommendation"]["runners_up"] = []
@@ -132,13 +132,15 @@ def leave_out(results):
 
 
 def limit(results):
-    """A limit of storage that some exceed: they have no score."""
+    """A limit of storage that some exceed: they have no score. The target is missed, and so are two others."""
     best = results["recommendation"]["result"]
     for i, result in enumerate(results["results"]):
         if i != best and i % 2 and result["status"] == "ok":
             result["score"] = None
     results["options"]["most_stored_bytes"] = 1e12
     results["recommendation"].update(limits="misses target")
+    results["what_if"].append({"if": "if the storage were a tenth as fast", "result": results["what_if"][1]["result"], "is_other": True,
+                               "is_missed": True})
     for n, point in enumerate(results["model"]["curve"]):
         point["cold_samples_per_s"] = 1000 * (n + 1)  # no end in sight
 
@@ -171,7 +173,7 @@ def multiply(results, count=600):
 def fail_some(results):
     for i, result in enumerate(results["results"]):
         if i != results["recommendation"]["result"] and i % 2:
-            kept = {k: result[k] for k in ("split", "codec", "threads", "shards")}
+            kept = {k: result[k] for k in ("stored", "codec", "threads", "shards")}
             results["results"][i] = {**kept, "status": "failed", "failure": f"{HOSTILE}: the disk is full"}
     results["recommendation"]["runners_up"] = []
     results.update(confidence=None, what_if=[])
@@ -180,7 +182,7 @@ def fail_some(results):
 def rename(results):
     """Whatever users name: the pipeline, a representation, paths."""
     text = json.dumps(results)
-    for name in (results["recommendation"]["split"], "photos"):
+    for name in (results["recommendation"]["stored"], "photos"):
         text = text.replace(json.dumps(name), json.dumps(HOSTILE)).replace(f"/{name}", f"/{json.dumps(HOSTILE)[1:-1]}")
     results.update(json.loads(text))
     results["pipeline"]["name"] = HOSTILE

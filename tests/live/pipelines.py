@@ -49,7 +49,7 @@ def check_feature(where, feature, value):
 def check_dataset(folder, split, delivered):
     """How many records TensorFlow reads; `delivered` holds the Examples as presto-load sends them."""
     info = json.loads((folder / "dataset.json").read_text())
-    assert info["split"] == split, info["split"]
+    assert info["stored"] == split, info["stored"]
     spec = {feature["name"]: parsing_spec(feature) for feature in info["features"]}
     main, count = info["main_feature"], 0
     stream = iter(delivered)

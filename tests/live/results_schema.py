@@ -49,7 +49,7 @@ def main():
             spoil(wrong)
             assert not validator.is_valid(wrong)
         failed = json.loads(json.dumps(results))
-        failed["results"][0] = {**{k: failed["results"][0][k] for k in ("split", "codec", "threads", "shards")},
+        failed["results"][0] = {**{k: failed["results"][0][k] for k in ("stored", "codec", "threads", "shards")},
                                 "status": "failed", "failure": "no room"}
         validator.validate(failed)
 

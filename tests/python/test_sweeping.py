@@ -188,7 +188,7 @@ class Sweeping(PythonCase):
         found = json.loads(files["results.json"])
         found["recommendation"]["reason"] = found["recommendation"]["load_command"] = evil
         found["notes"] = [evil]
-        found["results"][0]["split"] = evil
+        found["results"][0]["stored"] = evil
         files["results.json"] = json.dumps(found).encode()
         page = presto.SweepResult(files, "cv", ())._repr_html_()
         pages = Pages()

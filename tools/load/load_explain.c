@@ -36,7 +36,9 @@ static int print_json(const load *l, const presto_stream *stream) {
     cli_json_set(
         object, "pipeline",
         cli_json_text(stream->pipeline != NULL ? presto_pipeline_name(stream->pipeline) : NULL));
-    cli_json_set(object, "split", cli_json_text(info != NULL ? info->stored : NULL));
+    cli_json_set(object, "stored", cli_json_text(info != NULL ? info->stored : NULL));
+    cli_json_set(object, "split",
+                 cli_json_text(info != NULL ? info->stored : NULL)); /* its name before */
     cli_json_set(object, "codec", cli_json_text(info != NULL ? info->codec : NULL));
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "steps_before_cache", plan_json(stream->cache_plan));

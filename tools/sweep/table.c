@@ -275,7 +275,7 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
     printf("\n%*s %s\n", (int)(w->split + w->codec + (w->has_files ? FILES_COLUMNS : 0) + 29), "",
            w->has_predictions ? "cold samples per second" : "samples per second");
     fputs("  ", stdout);
-    print_name("split", w->split);
+    print_name("stored", w->split);
     print_name("codec", w->codec);
     bool by_cost = presto_sweep_get_prices(sweep)->epochs > 0;
     if (w->has_files)

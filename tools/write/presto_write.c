@@ -229,7 +229,8 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     json_t *object = cli_json_new();
     cli_json_set(object, "dataset", cli_json_text(w->output));
     cli_json_set(object, "pipeline", json_string(presto_pipeline_name(pipeline)));
-    cli_json_set(object, "split", json_string(w->convert.up_to));
+    cli_json_set(object, "stored", json_string(w->convert.up_to));
+    cli_json_set(object, "split", json_string(w->convert.up_to)); /* its name before */
     cli_json_set(object, "codec", json_string(w->convert.codec));
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "auto_threads", json_boolean(w->convert.auto_threads));

@@ -17,8 +17,8 @@ static json_t *steps_json(const presto_pipeline *pipeline, size_t first, size_t 
 static int explain_json(const write_job *w, const presto_stream *stream) {
     const presto_convert_options *o = &w->convert;
     const presto_pipeline *pipeline = stream->pipeline;
-    size_t split = presto_pipeline_representation_find(pipeline, o->up_to);
-    size_t done = presto_pipeline_representation_steps(pipeline, split);
+    size_t stored = presto_pipeline_representation_find(pipeline, o->up_to);
+    size_t done = presto_pipeline_representation_steps(pipeline, stored);
     const cli_count counts[] = {
         {"samples", presto_source_count(stream->source)},
         {"source_bytes", presto_source_bytes(stream->source)},
@@ -28,7 +28,8 @@ static int explain_json(const write_job *w, const presto_stream *stream) {
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "pipeline", cli_json_text(presto_pipeline_name(pipeline)));
-    cli_json_set(object, "split", cli_json_text(o->up_to));
+    cli_json_set(object, "stored", cli_json_text(o->up_to));
+    cli_json_set(object, "split", cli_json_text(o->up_to)); /* its name before */
     cli_json_set(object, "codec", cli_json_text(o->codec));
     cli_json_set(object, "file_compression",
                  json_string(presto_file_compression_name(o->file_compression)));

@@ -1,9 +1,9 @@
 /* The head of the report: what to do, why, how sure that is, and what else there is. */
 
 /* The steps before and after the stored representation. */
-function stepsAround(split) {
+function stepsAround(stored) {
   const steps = sweep.pipeline.steps || [];
-  const last = steps.findIndex(s => s.yields === split);
+  const last = steps.findIndex(s => s.yields === stored);
   const names = list => list.map(s => s.step).join(", ");
   return { once: names(steps.slice(0, last + 1)), always: names(steps.slice(last + 1)) };
 }
@@ -20,14 +20,14 @@ function reservation() {
 function headline() {
   const reading = best.threads === 0 ? "without threads" : `with ${threadsOf(best)}`;
   const codec = best.codec === "none" ? "uncompressed" : `compressed with ${best.codec}`;
-  const advice = isStored(best) ? `Store the samples as \u201c${best.split}\u201d, ${codec}; read them ${reading}.`
+  const advice = isStored(best) ? `Store the samples as \u201c${best.stored}\u201d, ${codec}; read them ${reading}.`
     : `Store nothing: read the files as they are, ${reading}.`;
   const before = reservation();
   return before ? before + advice[0].toLowerCase() + advice.slice(1) : advice;
 }
 
 function fillWay() {
-  const { once, always } = stepsAround(best.split);
+  const { once, always } = stepsAround(best.stored);
   const box = (title, text, kind) => {
     const item = make("li", undefined, kind);
     item.append(make("b", title), make("span", text));
@@ -35,7 +35,7 @@ function fillWay() {
   };
   if (isStored(best)) {
     box("Once", once || "nothing is computed");
-    box("Stored", `${best.split}, ${codecOf(best)}, in ${best.shards} file${plural(best.shards)}`, "stored");
+    box("Stored", `${best.stored}, ${codecOf(best)}, in ${best.shards} file${plural(best.shards)}`, "stored");
   } else {
     box("Once", "nothing");
     box("Stored", "the source's files, as they are", "stored");

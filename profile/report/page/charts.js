@@ -75,15 +75,15 @@ function typicalWork(r) {
   return run ? run.work : null;
 }
 
-/* One row a split: the recommended strategy, or the split's best one on as many threads, or the model's figures. */
+/* One row a representation: the recommended strategy, or the best one that stores it on as many threads, or the model's figures. */
 function workRows() {
-  return splits.map(split => {
-    const of = good.filter(r => r.split === split && isMeasured(r) && typicalWork(r));
+  return representations.map(stored => {
+    const of = good.filter(r => r.stored === stored && isMeasured(r) && typicalWork(r));
     const same = fastest(of.filter(r => r.threads === best.threads));
-    const r = split === best.split && of.includes(best) ? best : same || fastest(of);
+    const r = stored === best.stored && of.includes(best) ? best : same || fastest(of);
     if (r) return { lines: linesOf(r), work: typicalWork(r), isBest: r === best };
-    const known = model && (model.splits || []).find(s => s.split === split);
-    return known && { lines: [cut(split), "predicted, uncompressed"], work: known.work, isBest: split === best.split };
+    const known = model && (model.stored || []).find(s => s.stored === stored);
+    return known && { lines: [cut(stored), "predicted, uncompressed"], work: known.work, isBest: stored === best.stored };
   }).filter(Boolean);
 }
 
@@ -122,13 +122,13 @@ function addWork() {
 
 /* ---- threads ---- */
 function threadLine(r) {
-  return good.filter(x => x.split === r.split && x.codec === r.codec && isMeasured(x) &&
+  return good.filter(x => x.stored === r.stored && x.codec === r.codec && isMeasured(x) &&
     (x === r || x.shards === r.shards || x.shards === x.threads || !isStored(r))).sort((a, b) => a.threads - b.threads)
     .filter((x, i, list) => i === 0 || x.threads !== list[i - 1].threads);
 }
 
 function threadLines() {
-  const lines = splits.map(split => split === best.split ? best : fastestRun(good.filter(r => r.split === split)))
+  const lines = representations.map(stored => stored === best.stored ? best : fastestRun(good.filter(r => r.stored === stored)))
     .filter(Boolean).map(r => ({ r, points: threadLine(r) }));
   return lines.filter(line => line.points.length > 0);
 }
@@ -138,7 +138,7 @@ function threadDataset(line, i) {
   const tint = isBest ? colour.best : colour.parts[i % colour.parts.length];
   const last = line.points.length - 1;
   return { data: line.points.map((r, k) => ({ x: r.threads, y: rate(r), r, ...(k === last ? { isStrong: isBest,
-    weight: isBest ? 2 : 1, isOnLine: true, lines: [cut(isStored(r) ? `${r.split}, ${codecOf(r)}` : r.split, 34)] } : {}) })),
+    weight: isBest ? 2 : 1, isOnLine: true, lines: [cut(isStored(r) ? `${r.stored}, ${codecOf(r)}` : r.stored, 34)] } : {}) })),
     ranges: line.points.map(r => rangePair(r.cold.samples_per_s)), borderColor: tint, backgroundColor: tint,
     borderWidth: isBest ? 2.5 : 1.5, pointRadius: isBest ? 5 : 3.5, showLine: true, clip: 8 }; /* marks on the axis are whole */
 }
@@ -155,7 +155,7 @@ function levelOf(curve) {
 }
 
 function threadsText(curve) {
-  const text = "Samples per second, cold, by threads; the best codec of each split.";
+  const text = "Samples per second, cold, by threads; the best codec of each representation.";
   if (curve.length === 0) return text;
   const level = levelOf(curve);
   const wall = level && bounds[level.cold_bound] ? `; its limit is ${bounds[level.cold_bound]}` : "";
@@ -194,11 +194,11 @@ function addThreads() {
 }
 
 /* ---- codecs ---- */
-const codecState = { split: null };
+const codecState = { stored: null };
 
-/* One row a codec of that split, on the recommended threads where possible. */
-function codecRows(split) {
-  const of = good.filter(r => r.split === split && isStored(r));
+/* One row a codec of that representation, on the recommended threads where possible. */
+function codecRows(stored) {
+  const of = good.filter(r => r.stored === stored && isStored(r));
   const threads = of.some(r => r.threads === best.threads) ? best.threads : Math.max(...of.map(r => r.threads));
   const seen = new Set();
   return of.filter(r => r.threads === threads && !seen.has(r.codec) && seen.add(r.codec))
@@ -218,9 +218,9 @@ const rateBars = rows => [barsOf("cold", rows, rate, colour.parts[0], r => r.col
   barsOf("from the page cache", rows, cachedRate, colour.parts[1], r => r.cached.samples_per_s)];
 
 function sizeChart() {
-  const rows = codecRows(codecState.split);
+  const rows = codecRows(codecState.stored);
   const plain = rows.find(r => r.codec === "none");
-  setText("codecs-size-head", `\u201c${codecState.split}\u201d: stored for the whole source`);
+  setText("codecs-size-head", `\u201c${codecState.stored}\u201d: stored for the whole source`);
   const saved = r => plain && r !== plain ? `, ${compared(r.total_stored_bytes / plain.total_stored_bytes, "more", "less", "as much")}` : "";
   return { type: "bar", data: { labels: rows.map(r => r.codec),
     datasets: [barsOf("stored", rows, r => r.total_stored_bytes, colour.parts[2])] }, options: { indexAxis: "y",
@@ -230,8 +230,8 @@ function sizeChart() {
 }
 
 function speedChart() {
-  const rows = codecRows(codecState.split);
-  setText("codecs-rate-head", `\u201c${codecState.split}\u201d: samples per second ` +
+  const rows = codecRows(codecState.stored);
+  setText("codecs-rate-head", `\u201c${codecState.stored}\u201d: samples per second ` +
     `${rows[0].threads === 0 ? "without threads" : onThreads(rows[0])}`);
   return { type: "bar", data: { labels: rows.map(r => r.codec), datasets: rateBars(rows) }, options: { indexAxis: "y",
     scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows, r => perSecond(rate(r)))) },
@@ -239,16 +239,16 @@ function speedChart() {
 }
 
 function addCodecs() {
-  const shown = splits.filter(split => good.some(r => r.split === split && isStored(r)) && codecRows(split).length > 1);
+  const shown = representations.filter(stored => good.some(r => r.stored === stored && isStored(r)) && codecRows(stored).length > 1);
   if (shown.length === 0) return;
   show("codecs-part");
-  codecState.split = shown.includes(best.split) ? best.split : shown[0];
-  const select = find("codecs-split");
-  for (const split of shown) select.append(new Option(split, split, false, split === codecState.split));
-  select.addEventListener("change", () => { codecState.split = select.value; drawCharts(); });
-  const height = () => barHeight(codecRows(codecState.split).length, 36, 80);
-  const said = (title, figures) => () => `${title} of ${codecState.split} by codec: ` +
-    codecRows(codecState.split).map(r => `${r.codec} ${figures(r)}`).join("; ");
+  codecState.stored = shown.includes(best.stored) ? best.stored : shown[0];
+  const select = find("codecs-stored");
+  for (const stored of shown) select.append(new Option(stored, stored, false, stored === codecState.stored));
+  select.addEventListener("change", () => { codecState.stored = select.value; drawCharts(); });
+  const height = () => barHeight(codecRows(codecState.stored).length, 36, 80);
+  const said = (title, figures) => () => `${title} of ${codecState.stored} by codec: ` +
+    codecRows(codecState.stored).map(r => `${r.codec} ${figures(r)}`).join("; ");
   addChart("codecs-size", said("Storage", r => bytes(r.total_stored_bytes)), sizeChart, height);
   addChart("codecs-rate", said("Samples per second, cold and from the page cache,",
     r => `${perSecond(rate(r))} and ${perSecond(cachedRate(r))}`), speedChart, height);
@@ -269,7 +269,7 @@ function memoryText(rows) {
 
 function cachedText() {
   const fits = best.total_stored_bytes <= sweep.machine.memory_bytes;
-  return "The fastest strategy of each split, and the recommended one. Cold: everything comes from storage, as in the first epoch. From the page " +
+  return "The fastest strategy of each representation, and the recommended one. Cold: everything comes from storage, as in the first epoch. From the page " +
     "cache: the files are in memory already, as in later epochs if the dataset fits. The recommended one, " +
     `${bytes(best.total_stored_bytes)}, ${fits ? "fits" : "does not fit"} into this machine's memory of ${bytes(sweep.machine.memory_bytes)}.`;
 }
@@ -287,7 +287,7 @@ function cachedChart(rows, hasMemory) {
 }
 
 function addCached() {
-  const rows = splits.map(split => split === best.split ? best : fastestRun(good.filter(r => r.split === split))).filter(Boolean);
+  const rows = representations.map(stored => stored === best.stored ? best : fastestRun(good.filter(r => r.stored === stored))).filter(Boolean);
   const memory = memoryText(rows);
   setText("cached-text", cachedText());
   if (memory) {
@@ -363,7 +363,7 @@ function addRivals() {
   const part = confidence.by === "cost" ? v => (1 / v - 1) * 100 : v => (v - 1) * 100;
   const than = confidence.by === "target" ? "the target and its headroom" : confidence.leader ? nameOf(all[confidence.leader.result]) : "the best";
   const what = confidence.by === "cost" ? "cost" : confidence.by === "score" && !isOnlySpeed ? "score or speed" : "speed";
-  const rows = shown.map(r => ({ lines: [cut(all[r.result].split), cut(linesOf(all[r.result])[1], 30), standings[r.standing] || r.standing],
+  const rows = shown.map(r => ({ lines: [cut(all[r.result].stored), cut(linesOf(all[r.result])[1], 30), standings[r.standing] || r.standing],
     range: [part(r.ratio_min), part(r.ratio_max)].sort((a, b) => a - b), at: part(r.ratio) }));
   addChart("rivals", `Difference in ${what} to ${than}: ` + rows.map(r => `${r.lines.join(", ")}: ${number(r.at)} %`).join("; "),
     () => ({ type: "bar", data: { labels: rows.map(r => r.lines.join(", ")), datasets: [{ label: "difference", data: rows.map(r => r.at),

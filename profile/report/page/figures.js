@@ -5,7 +5,7 @@ const sweep = JSON.parse(document.getElementById("results").textContent);
 const all = sweep.results;
 const good = all.filter(r => r.status === "ok");
 const best = all[sweep.recommendation.result];
-const splits = sweep.options.splits;
+const representations = sweep.options.stored;
 const { preparation: preparationWeight, storage: storageWeight } = sweep.options.weights;
 const isOnlySpeed = !(preparationWeight > 0 || storageWeight > 0); /* of what the score is made */
 const target = sweep.options.target_samples_per_s || null;
@@ -36,7 +36,7 @@ const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural
 const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
 const onThreads = r => r.threads === 0 ? "inline" : `on ${threadsOf(r)}`;
 /* As the reason has it: "resized with lz4 on 2 threads". */
-const nameOf = r => `${r.split} ${!isStored(r) ? "files" : r.codec === "none" ? "uncompressed" : "with " + r.codec} ` +
+const nameOf = r => `${r.stored} ${!isStored(r) ? "files" : r.codec === "none" ? "uncompressed" : "with " + r.codec} ` +
   (isStored(r) && r.shards !== Math.max(r.threads, 1) ? `in ${r.shards} file${plural(r.shards)} ` : "") +
   onThreads(r);
 
@@ -44,7 +44,7 @@ const nameOf = r => `${r.split} ${!isStored(r) ? "files" : r.codec === "none" ? 
 function cut(text, most = 22) {
   return text.length > most ? text.slice(0, most - 1) + "\u2026" : text;
 }
-const linesOf = r => [cut(r.split), cut(isStored(r) ? `${codecOf(r)}, ${threadsOf(r)}` : threadsOf(r), 30)];
+const linesOf = r => [cut(r.stored), cut(isStored(r) ? `${codecOf(r)}, ${threadsOf(r)}` : threadsOf(r), 30)];
 
 /* Would it store more, or take longer to prepare, than it may? The source is there anyway. */
 function exceedsLimits(r) {

@@ -7,11 +7,11 @@ const isForetold = r => typeof r.error === "number";
 const ratesOf = (r, spread) => [guess(r, number(spread.median)), rangeOf(spread)];
 const plusMinus = (value, error, format) => [format(value), error ? "\u00b1\u00a0" + format(error, 2) : ""];
 const columns = [
-  { name: "split", key: r => splits.indexOf(r.split), show: r => r.split, kind: "words" },
+  { name: "stored", key: r => representations.indexOf(r.stored), show: r => r.stored, kind: "words" },
   { name: "codec", key: r => r.codec || "", show: r => r.codec || "", kind: "words" },
   { name: "threads", key: r => r.threads, show: r => r.threads },
-  { name: "shards", key: r => r.shards, show: r => r.shards, if: new Set(good.map(r => `${r.split} ${r.codec} ${r.threads}`)).size < good.length },
-  { name: "stored", key: r => r.total_stored_bytes,
+  { name: "shards", key: r => r.shards, show: r => r.shards, if: new Set(good.map(r => `${r.stored} ${r.codec} ${r.threads}`)).size < good.length },
+  { name: "storage", key: r => r.total_stored_bytes,
     show: r => plusMinus(r.total_stored_bytes, r.total_stored_error_bytes, bytes) },
   { name: "preparation", key: r => r.total_preparation_s,
     show: r => plusMinus(r.total_preparation_s, r.total_preparation_error_s, seconds) },
@@ -36,7 +36,7 @@ const rank = r => r === best ? -2 : r.status !== "ok" ? 9 : r.equal ? -1 : isBey
 const byMerit = (a, b) => hasCosts ? a.cost - b.cost : b.score - a.score;
 const byRank = [...all].sort((a, b) => rank(a) - rank(b) || byMerit(a, b) || 0);
 const order = { column: -1, sign: 1 };
-const filters = { split: "", codec: "", threads: "", run: false, target: false };
+const filters = { stored: "", codec: "", threads: "", run: false, target: false };
 let isWhole = all.length <= FIRST_ROWS;
 
 /* ---- rows ---- */
@@ -67,7 +67,7 @@ function addRow(body, r) {
 
 /* ---- what is shown ---- */
 function isWanted(r) {
-  if (filters.split && r.split !== filters.split) return false;
+  if (filters.stored && r.stored !== filters.stored) return false;
   if (filters.codec && (r.codec || "as files") !== filters.codec) return false;
   if (filters.threads && String(r.threads) !== filters.threads) return false;
   if (filters.run && !(r.status === "ok" && isMeasured(r))) return false;
@@ -144,7 +144,7 @@ function addSwitch(name, title) {
 function startTable() {
   addHead();
   const values = of => [...new Set(all.map(of))];
-  addChoice("split", "Split", splits.filter(s => all.some(r => r.split === s)));
+  addChoice("stored", "Stored", representations.filter(s => all.some(r => r.stored === s)));
   addChoice("codec", "Codec", values(r => r.codec || "as files"));
   addChoice("threads", "Threads", values(r => r.threads).sort((a, b) => a - b));
   if (all.some(r => !isMeasured(r))) addSwitch("run", "only those that were run");
@@ -152,7 +152,7 @@ function startTable() {
   find("filters").addEventListener("submit", event => event.preventDefault());
   find("more").addEventListener("click", () => { isWhole = true; fillRows(); });
   const runs = good.some(r => r.cold.samples_per_s.min !== null);
-  setText("strategies-text", "Split: the representation that is stored. " +
+  setText("strategies-text", "Stored: the representation. " +
     (runs ? "Speeds are medians; below them the least and the most of the runs. " : "") +
     "Storage and preparation are for the whole source, with half the 95 % interval. " +
     (good.every(isMeasured) ? "" : "\u2248 marks predictions. "));

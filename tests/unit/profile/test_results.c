@@ -51,7 +51,7 @@ START_TEST(csv_has_the_same_fields_on_every_line) {
     for (size_t i = 0; i < 3; i++)
         ck_assert_uint_eq(read_line(&at, fields[i], 100), count);
     ck_assert_int_eq(*at, '\0');
-    ck_assert_str_eq(fields[0][find(names, count, "split")], "unprocessed");
+    ck_assert_str_eq(fields[0][find(names, count, "stored")], "unprocessed");
     ck_assert_str_eq(fields[0][find(names, count, "codec")], "");
     ck_assert_str_eq(fields[0][find(names, count, "cold_samples_per_s")], "800");
     ck_assert_str_eq(fields[0][find(names, count, "cold_samples_min_per_s")], "792");
@@ -106,7 +106,7 @@ START_TEST(json_holds_every_run_and_null_for_what_is_unknown) {
     ck_assert(json_is_null(json_object_get(once, "min")));
     ck_assert_double_eq_tol(json_number_value(json_object_get(once, "median")), 2, 1e-9);
     json_t *advice = json_object_get(root, "recommendation");
-    ck_assert_str_eq(json_string_value(json_object_get(advice, "split")), "resized");
+    ck_assert_str_eq(json_string_value(json_object_get(advice, "stored")), "resized");
     ck_assert_int_eq(json_integer_value(json_object_get(advice, "result")), 2);
     json_t *paths = json_object_get(json_object_get(root, "source"), "paths");
     ck_assert_str_eq(json_string_value(json_array_get(paths, 0)), "not \\xff utf-8");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.json written and read, and refused when incomplete, altered or too large. */
+#include "../../../records/records_internal.h"
 #include "folder_check.h"
 
 #include <stdio.h>
@@ -49,10 +50,10 @@ static presto_dataset_info make_info(void) {
 START_TEST(the_description_comes_back) {
     char *dir = presto_check_temp_dir();
     presto_dataset_info info = make_info(), got = {0};
-    ck_assert_status(presto_dataset_info_read(dir, &got, &err), PRESTO_ERR_NOT_FOUND, &err);
-    ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
+    ck_assert_status(presto__dataset_info_read(dir, &got, &err), PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
     ck_assert_uint_eq(strlen(info.id), 16);
-    ck_assert_ok(presto_dataset_info_read(dir, &got, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(dir, &got, &err), &err);
     ck_assert_str_eq(got.id, info.id);
     ck_assert_str_eq(got.pipeline_json, info.pipeline_json);
     ck_assert_str_eq(got.stored, "resized");
@@ -74,13 +75,13 @@ START_TEST(the_description_comes_back) {
     ck_assert_uint_eq(got.shards[1].raw_bytes, (uint64_t)1 << 60);
     ck_assert_uint_eq(got.shards[1].crc32c, 0xffffffff);
     ck_assert_ptr_nonnull(got.tool_version);
-    presto_dataset_info_done(&got);
+    presto__dataset_info_free(&got);
     char *id = strdup(info.id);
     info.shards[0].crc32c ^= 1;
-    ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
     ck_assert_str_ne(id, info.id);
     free(id);
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     presto_check_remove_tree(dir);
     free(dir);
 }
@@ -89,16 +90,16 @@ END_TEST
 START_TEST(the_least_description_will_do) {
     char *dir = presto_check_temp_dir();
     presto_dataset_info info = {0}, got = {0};
-    ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
-    ck_assert_ok(presto_dataset_info_read(dir, &got, &err), &err);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(dir, &got, &err), &err);
     ck_assert_str_eq(got.codec, "none");
     ck_assert_ptr_null(got.pipeline_json);
     ck_assert_ptr_null(got.label_names);
     ck_assert_ptr_null(got.input);
-    presto_dataset_info_done(&got);
+    presto__dataset_info_free(&got);
     info.pipeline_json = strdup("{not json");
-    ck_assert_status(presto_dataset_info_write(dir, &info, true, &err), PRESTO_ERR_ARGUMENT, &err);
-    presto_dataset_info_done(&info);
+    ck_assert_status(presto__dataset_info_write(dir, &info, true, &err), PRESTO_ERR_ARGUMENT, &err);
+    presto__dataset_info_free(&info);
     presto_check_remove_tree(dir);
     free(dir);
 }
@@ -107,14 +108,14 @@ END_TEST
 START_TEST(a_cut_or_altered_description_is_corrupt) {
     char *dir = presto_check_temp_dir();
     presto_dataset_info info = make_info(), got = {0};
-    ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
+    presto__dataset_info_free(&info);
     size_t bytes;
     uint8_t *text = presto_check_read_file(path_in(dir, "dataset.json"), &bytes);
     for (size_t cut = 0; cut < bytes - 1; cut++) {
         uint8_t *copy = presto_check_copy(presto_span_of(text, cut));
         ck_assert_status(
-            presto_dataset_info_parse(presto_span_of(copy, cut), "some/dataset.json", &got, &err),
+            presto__dataset_info_parse(presto_span_of(copy, cut), "some/dataset.json", &got, &err),
             PRESTO_ERR_CORRUPT, &err);
         ck_assert_str_eq(err.file, "some/dataset.json");
         free(copy);
@@ -137,6 +138,8 @@ START_TEST(a_cut_or_altered_description_is_corrupt) {
         {"\"codec\": \"zstd:1\"", "\"codec\": null"},
         {"\"file_compression\": \"none\"", "\"file_compression\": \"lzma\""},
         {"\"split\"", "\"id\""},
+        {"\"split\": \"resized\"", "\"split\": \"decoded\""}, /* not as `stored` */
+        {"\"split\": \"resized\"", "\"split\": 7"},
         {"\"resized\"", "\"re\\u0000ed\""},
         {"fedcba9876543210", "fedcba987654321"},
         {"fedcba9876543210", "fedcba987654321G"},
@@ -159,12 +162,54 @@ START_TEST(a_cut_or_altered_description_is_corrupt) {
         presto_buffer_append(&changed, presto_span_of_text(changes[i][1]), &err);
         presto_buffer_append(&changed, presto_span_of_text(at + strlen(changes[i][0])), &err);
         presto_status status =
-            presto_dataset_info_parse(presto_buffer_span(&changed), "f", &got, &err);
+            presto__dataset_info_parse(presto_buffer_span(&changed), "f", &got, &err);
         ck_assert_msg(status == PRESTO_ERR_CORRUPT, "%s instead of %s gives %s", changes[i][1],
                       changes[i][0], presto_status_name(status));
         presto_buffer_done(&changed);
     }
     free(text);
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
+/* What is stored according to the least description with this key and value. Free it. */
+static char *stored_by(const char *names) {
+    char text[400];
+    presto_dataset_info got = {0};
+    snprintf(text, sizeof text,
+             "{\"format\": \"presto-dataset\", \"version\": 1, \"id\": \"0\", \"codec\": \"none\", "
+             "\"file_compression\": \"none\", \"seed\": 0, \"totals\": {\"records\": 0, "
+             "\"stored_bytes\": 0, \"raw_bytes\": 0}, \"shards\": [], \"features\": [], %s}",
+             names);
+    ck_assert_ok(presto__dataset_info_parse(presto_span_of_text(text), "f", &got, &err), &err);
+    char *stored = got.stored == NULL ? NULL : strdup(got.stored);
+    presto__dataset_info_free(&got);
+    return stored;
+}
+
+START_TEST(what_is_stored_has_its_name_and_the_one_before) {
+    static const char *const names[] = {"\"stored\": \"resized\"", "\"split\": \"resized\"",
+                                        "\"stored\": \"resized\", \"split\": \"resized\"",
+                                        "\"stored\": null, \"split\": \"resized\"",
+                                        "\"stored\": \"resized\", \"split\": null"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *stored = stored_by(names[i]);
+        ck_assert_pstr_eq(stored, "resized");
+        free(stored);
+    }
+    ck_assert_ptr_null(stored_by("\"stored\": null, \"split\": null"));
+
+    char *dir = presto_check_temp_dir();
+    presto_dataset_info info = make_info();
+    size_t bytes;
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
+    uint8_t *text = presto_check_read_file(path_in(dir, "dataset.json"), &bytes);
+    text[bytes - 1] = '\0';
+    ck_assert_ptr_nonnull(strstr((char *)text, "\"stored\": \"resized\""));
+    ck_assert_ptr_nonnull(strstr((char *)text, "\"split\": \"resized\""));
+    free(text);
+    presto__dataset_info_free(&info);
     presto_check_remove_tree(dir);
     free(dir);
 }
@@ -196,12 +241,12 @@ static const char *refusal(uint64_t records, uint64_t stored_bytes, const char *
     presto_buffer_append(&text, presto_span_of_text("]}"), &err);
     err.message[0] = '\0';
     presto_status status =
-        presto_dataset_info_parse(presto_buffer_span(&text), "a/dataset.json", &info, &err);
+        presto__dataset_info_parse(presto_buffer_span(&text), "a/dataset.json", &info, &err);
     ck_assert_msg(status == wanted, "%ju records in %ju bytes: %s %s", (uintmax_t)records,
                   (uintmax_t)stored_bytes, presto_status_name(status), err.message);
     if (status < 0)
         ck_assert_str_eq(err.file, "a/dataset.json");
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     presto_buffer_done(&text);
     return err.message;
 }
@@ -242,7 +287,7 @@ static const char *list_refusal(const char *piece, size_t count) {
     for (size_t i = 0; i < count; i++)
         ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(piece), &err), &err);
     ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("0]"), &err), &err);
-    ck_assert_status(presto_dataset_info_parse(presto_buffer_span(&text), "x", &info, &why),
+    ck_assert_status(presto__dataset_info_parse(presto_buffer_span(&text), "x", &info, &why),
                      PRESTO_ERR_CORRUPT, &why);
     presto_buffer_done(&text);
     return why.message;
@@ -270,6 +315,7 @@ int main(void) {
         the_description_comes_back,
         the_least_description_will_do,
         a_cut_or_altered_description_is_corrupt,
+        what_is_stored_has_its_name_and_the_one_before,
         more_records_than_the_bytes_hold_are_refused,
         features_have_a_limit,
         values_have_a_limit_before_they_are_parsed,
