@@ -7,6 +7,7 @@
 #include <presto/rng.h>
 
 #include "philox_internal.h"
+#include "rng_internal.h"
 
 #define ROUNDS 10
 #define MULTIPLIER_0 UINT64_C(0xD2E7470EE14C6C93)
@@ -43,7 +44,7 @@ void presto__philox4x64(const uint64_t key[2], const uint64_t counter[4], uint64
     draws_out[3] = c3;
 }
 
-void presto_rng_init(presto_rng *rng, const presto_rng_key *key) {
+void presto__rng_init(presto_rng *rng, const presto__rng_key *key) {
     rng->key[0] = key->seed;
     rng->key[1] = key->epoch;
     rng->counter[0] = 0;

@@ -23,17 +23,6 @@ const char *presto_status_name(presto_status status) {
     return "PRESTO_ERR_?";
 }
 
-const char *presto_status_text(presto_status status) {
-    switch (status) {
-#define PRESTO_STATUS_TEXT(name, value, text)                                                      \
-    case name:                                                                                     \
-        return text;
-        PRESTO_STATUS_LIST(PRESTO_STATUS_TEXT)
-#undef PRESTO_STATUS_TEXT
-    }
-    return "unknown status";
-}
-
 static void error_init(presto_error *err, presto_status status, uint64_t offset) {
     err->status = status;
     err->sys_errno = 0;

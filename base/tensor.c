@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tensor_internal.h"
+
 typedef struct dtype_row {
     presto_dtype dtype;
     const char *name;
@@ -141,7 +143,7 @@ static const char *parse_dim(const char *text, int64_t *dim_out) {
     return text + digits;
 }
 
-bool presto_spec_parse(const char *text, presto_tensor_spec *spec_out) {
+bool presto__spec_parse(const char *text, presto_tensor_spec *spec_out) {
     presto_tensor_spec spec = {.dtype = PRESTO_DTYPE_UNKNOWN};
     char name[16];
     size_t bytes = strcspn(text, "[");
@@ -184,7 +186,7 @@ const char *presto_encoding_name(presto_encoding encoding) {
     return "?";
 }
 
-size_t presto_sample_find(const presto_sample *sample, presto_span name) {
+size_t presto__sample_find(const presto_sample *sample, presto_span name) {
     for (size_t i = 0; i < sample->feature_count; i++)
         if (presto_span_equal(sample->features[i].name, name))
             return i;

@@ -22,6 +22,7 @@
 #include <presto/example.h>
 
 #include "harness.h"
+#include "records/records_internal.h"
 
 #define SHARDS 4
 #define PIECE_BYTES ((size_t)256 << 10)
@@ -65,16 +66,17 @@ static void make_input(material *m, uint64_t bytes, size_t record_bytes) {
     presto_sample sample = {.features = &feature, .feature_count = 1};
     presto_buffer raw = {0};
     bench_need(presto_example_append(&raw, &sample, &err), &err, "example");
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
-    presto_shard_writer *writer;
-    bench_need(presto_shard_writer_open(m->in, &options, &writer, &err), &err, m->in);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    bench_need(presto__shard_writer_open(m->in, &options, &writer, &err), &err, m->in);
     m->records = bytes / raw.bytes;
     for (uint64_t i = 0; i < m->records; i++)
-        bench_need(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err, m->in);
-    presto_shard_summary summary;
-    bench_need(presto_shard_writer_finish(writer, &summary, &err), &err, m->in);
-    presto_shard_writer_free(writer);
+        bench_need(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err,
+                   m->in);
+    presto__shard_summary summary;
+    bench_need(presto__shard_writer_finish(writer, &summary, &err), &err, m->in);
+    presto__shard_writer_free(writer);
     m->file_bytes = summary.stored_bytes;
     presto_buffer_done(&raw);
     free(x);

@@ -32,7 +32,9 @@
 
 #include "base/clock_internal.h"
 #include "harness.h"
+#include "loader/loader_internal.h"
 #include "loader_tables.h"
+#include "records/records_internal.h"
 
 #define SHARDS 4
 #define FETCH_BYTES ((size_t)256 << 10)
@@ -63,11 +65,11 @@ static void write_shard(material *m, size_t shard, const float *x, presto_datase
     char name[64], path[600];
     snprintf(name, sizeof name, "data-%05zu-of-%05d.tfrecord", shard, SHARDS);
     snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
-    presto_shard_writer *writer;
-    bench_need(presto_shard_writer_open(path, &options, &writer, &err), &err, path);
+    presto__shard_writer *writer;
+    bench_need(presto__shard_writer_open(path, &options, &writer, &err), &err, path);
     presto_buffer raw = {0};
     for (uint64_t i = m->samples * shard / SHARDS; i < m->samples * (shard + 1) / SHARDS; i++) {
         int64_t label = (int64_t)(i % 10);
@@ -82,13 +84,13 @@ static void write_shard(material *m, size_t shard, const float *x, presto_datase
         presto_sample sample = {.features = features, .feature_count = 2};
         raw.bytes = 0;
         bench_need(presto_example_append(&raw, &sample, &err), &err, "example");
-        bench_need(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err, path);
+        bench_need(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err, path);
         entry->raw_bytes += raw.bytes;
     }
     presto_buffer_done(&raw);
-    presto_shard_summary summary;
-    bench_need(presto_shard_writer_finish(writer, &summary, &err), &err, path);
-    presto_shard_writer_free(writer);
+    presto__shard_summary summary;
+    bench_need(presto__shard_writer_finish(writer, &summary, &err), &err, path);
+    presto__shard_writer_free(writer);
     entry->file = strdup(name);
     entry->records = summary.records;
     entry->stored_bytes = summary.stored_bytes;
@@ -118,13 +120,13 @@ static void make_material(material *m) {
     info.main_feature = strdup("x");
     info.codec = strdup("none");
     info.tool_version = strdup("bench");
-    bench_need(presto_dataset_info_write(m->dir, &info, false, &err), &err, m->dir);
-    presto_dataset_info_done(&info);
+    bench_need(presto__dataset_info_write(m->dir, &info, false, &err), &err, m->dir);
+    presto__dataset_info_free(&info);
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     const char *path = m->dir;
     bench_need(presto_dataset_open(&path, 1, &options, &m->dataset, &err), &err, m->dir);
-    bench_need(presto_source_open_dataset(m->dataset, &m->source, &err), &err, m->dir);
+    bench_need(presto__source_open_dataset(m->dataset, &m->source, &err), &err, m->dir);
     m->memory = malloc(m->samples * m->sample_bytes);
     if (m->memory == NULL)
         bench_die("no memory");
@@ -148,7 +150,7 @@ static void remove_cache(const material *m) {
 
 static void remove_material(material *m) {
     remove_cache(m);
-    presto_source_free(m->source);
+    presto__source_free(m->source);
     char path[4096];
     for (size_t i = 0; i < SHARDS; i++) {
         snprintf(path, sizeof path, "%s.index", presto_dataset_shard_path(m->dataset, i));
@@ -272,7 +274,7 @@ static void run_loader(task *t) {
         options.cache.dir = cache_dir;
     }
     presto_loader *loader;
-    bench_need(presto_loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
+    bench_need(presto__loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
     presto_batch *batch;
     uint64_t samples = 0;
     int status;

@@ -5,6 +5,9 @@
  * itself.
  */
 #include "loader_tables.h"
+#include "base/rng_internal.h"
+#include "loader/loader_internal.h"
+#include "records/records_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +49,7 @@ typedef struct task {
 /* ---- the records ---- */
 
 /* One row; most int64s take one to three bytes, as counts and classes do. */
-static void write_row(presto_shard_writer *writer, presto_rng *rng, presto_buffer *raw) {
+static void write_row(presto__shard_writer *writer, presto_rng *rng, presto_buffer *raw) {
     static char names[FEATURES][16];
     presto_error err;
     presto_feature features[FEATURES];
@@ -79,7 +82,7 @@ static void write_row(presto_shard_writer *writer, presto_rng *rng, presto_buffe
     presto_sample sample = {.features = features, .feature_count = FEATURES};
     raw->bytes = 0;
     bench_need(presto_example_append(raw, &sample, &err), &err, "example");
-    bench_need(presto_shard_writer_append(writer, presto_buffer_span(raw), &err), &err, "append");
+    bench_need(presto__shard_writer_append(writer, presto_buffer_span(raw), &err), &err, "append");
 }
 
 static void make_tables(tables *t, const char *folder) {
@@ -88,31 +91,31 @@ static void make_tables(tables *t, const char *folder) {
     const char *paths[SHARDS];
     for (size_t s = 0; s < SHARDS; s++) {
         presto_rng rng;
-        presto_rng_init(&rng, &(presto_rng_key){.sample = s});
+        presto__rng_init(&rng, &(presto__rng_key){.sample = s});
         snprintf(t->paths[s], sizeof t->paths[s], "%s/bench-tables-%ld-%zu.tfrecord", folder,
                  (long)getpid(), s);
         paths[s] = t->paths[s];
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.sync = false;
-        presto_shard_writer *writer;
-        bench_need(presto_shard_writer_open(t->paths[s], &options, &writer, &err), &err, "open");
+        presto__shard_writer *writer;
+        bench_need(presto__shard_writer_open(t->paths[s], &options, &writer, &err), &err, "open");
         for (uint64_t i = t->samples * s / SHARDS; i < t->samples * (s + 1) / SHARDS; i++)
             write_row(writer, &rng, &raw);
-        presto_shard_summary summary;
-        bench_need(presto_shard_writer_finish(writer, &summary, &err), &err, "finish");
-        presto_shard_writer_free(writer);
+        presto__shard_summary summary;
+        bench_need(presto__shard_writer_finish(writer, &summary, &err), &err, "finish");
+        presto__shard_writer_free(writer);
     }
     presto_buffer_done(&raw);
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     bench_need(presto_dataset_open(paths, SHARDS, &options, &t->dataset, &err), &err, folder);
-    bench_need(presto_source_open_dataset(t->dataset, &t->source, &err), &err, folder);
+    bench_need(presto__source_open_dataset(t->dataset, &t->source, &err), &err, folder);
 }
 
 static void remove_tables(tables *t) {
     char path[700];
-    presto_source_free(t->source);
+    presto__source_free(t->source);
     presto_dataset_free(t->dataset);
     for (size_t s = 0; s < SHARDS; s++) {
         snprintf(path, sizeof path, "%s.index", t->paths[s]);
@@ -159,7 +162,7 @@ static void load(const task *k) {
     options.threads = k->threads;
     options.batch_samples = BATCH_ROWS;
     presto_loader *loader;
-    bench_need(presto_loader_open(k->t->source, NULL, &options, &loader, &err), &err, "loader");
+    bench_need(presto__loader_open(k->t->source, NULL, &options, &loader, &err), &err, "loader");
     presto_batch *batch;
     uint64_t samples = 0;
     int status;

@@ -15,6 +15,8 @@
 #include <presto/loader.h>
 
 #include "harness.h"
+#include "loader/loader_internal.h"
+#include "records/records_internal.h"
 
 #define SHARDS 4
 #define FETCH_BYTES ((size_t)256 << 10)
@@ -46,18 +48,18 @@ typedef struct task {
 
 static void write_shard(const material *m, size_t shard, const uint8_t *bytes) {
     presto_error err;
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     const char *path = m->paths[shard];
-    bench_need(presto_shard_writer_open(path, &options, &writer, &err), &err, path);
+    bench_need(presto__shard_writer_open(path, &options, &writer, &err), &err, path);
     for (uint64_t i = m->records * shard / SHARDS; i < m->records * (shard + 1) / SHARDS; i++)
-        bench_need(presto_shard_writer_append(
+        bench_need(presto__shard_writer_append(
                        writer, presto_span_of(bytes + i % 64, m->record_bytes), &err),
                    &err, path);
-    bench_need(presto_shard_writer_finish(writer, NULL, &err), &err, path);
-    presto_shard_writer_free(writer);
+    bench_need(presto__shard_writer_finish(writer, NULL, &err), &err, path);
+    presto__shard_writer_free(writer);
 }
 
 static void make_material(material *m, size_t record_bytes, size_t mebibytes, const char *folder) {
@@ -76,12 +78,12 @@ static void make_material(material *m, size_t record_bytes, size_t mebibytes, co
     }
     free(bytes);
     bench_need(presto_dataset_open(paths, SHARDS, NULL, &m->dataset, &err), &err, folder);
-    bench_need(presto_source_open_records(m->dataset, &m->source, &err), &err, folder);
+    bench_need(presto__source_open_records(m->dataset, &m->source, &err), &err, folder);
 }
 
 static void remove_material(material *m) {
     char path[sizeof m->paths[0] + 8];
-    presto_source_free(m->source);
+    presto__source_free(m->source);
     presto_dataset_free(m->dataset);
     for (size_t i = 0; i < SHARDS; i++) {
         snprintf(path, sizeof path, "%s.index", m->paths[i]);
@@ -121,7 +123,7 @@ static void run_loader(const task *t) {
     options.output = outputs[t->way];
     options.batch_samples = BATCH_ROWS;
     presto_loader *loader;
-    bench_need(presto_loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
+    bench_need(presto__loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
     presto_batch *batch;
     uint64_t samples = 0;
     int status;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a file of many records, and single records at random. */
+#include "base/rng_internal.h"
 #include "records.h"
+#include "records/records_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +56,7 @@ static void bench_single(void) {
     if (c.file.fd < 0 || c.file.map == MAP_FAILED)
         records_die("cannot map");
     c.buffer = records_malloc(c.file.record_bytes + PRESTO_FRAME_OVERHEAD_BYTES);
-    presto_rng_init(&c.rng, &(presto_rng_key){.seed = 1});
+    presto__rng_init(&c.rng, &(presto__rng_key){.seed = 1});
     records_print_head("records.access", "random access to single records of 1 KiB",
                        "hand-written");
     for (int map = 0; map < 2; map++) {
@@ -86,16 +88,16 @@ void records_bench_access(void) {
     enum { RECORDS = 10000000 };
     char path[600];
     presto_shard *shard;
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     snprintf(path, sizeof path, "%s/many.tfrecord", records_set.dir);
-    MUST(presto_shard_writer_open(path, &options, &writer, &records_err));
+    MUST(presto__shard_writer_open(path, &options, &writer, &records_err));
     for (int i = 0; i < RECORDS; i++)
-        MUST(presto_shard_writer_append(writer, presto_span_of(&i, sizeof i), &records_err));
-    MUST(presto_shard_writer_finish(writer, NULL, &records_err));
-    presto_shard_writer_free(writer);
+        MUST(presto__shard_writer_append(writer, presto_span_of(&i, sizeof i), &records_err));
+    MUST(presto__shard_writer_finish(writer, NULL, &records_err));
+    presto__shard_writer_free(writer);
     records_series opened = {.count = 0};
     for (unsigned round = 0; round < records_set.rounds; round++) {
         records_spent time = {0, 0}, start = records_now();

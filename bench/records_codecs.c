@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codecs, one record at a time, beside the calls of their libraries. */
+#include "base/rng_internal.h"
 #include "records.h"
+#include "records/records_internal.h"
 
 #include <stdio.h>
 
@@ -180,7 +182,7 @@ static const direct directs[] = {
 /* An image as a camera makes it, roughly: slopes, edges and noise, three channels. */
 static void fill_image(uint8_t *data, size_t width, size_t height) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 11});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 11});
     for (size_t y = 0; y < height; y++)
         for (size_t x = 0; x < width; x++)
             for (size_t c = 0; c < 3; c++) {
@@ -209,8 +211,8 @@ typedef void codec_fn(codec_case *c);
 
 static void our_compress(codec_case *c) {
     c->packed.bytes = 0;
-    MUST(presto_codec_compress(c->codec, presto_span_of(c->data, c->bytes), &c->packed,
-                               &records_err));
+    MUST(presto__codec_compress(c->codec, presto_span_of(c->data, c->bytes), &c->packed,
+                                &records_err));
 }
 
 static void their_compress(codec_case *c) {

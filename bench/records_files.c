@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of records of one size, and the loop that checks their records by hand. */
+#include "base/rng_internal.h"
 #include "records.h"
+#include "records/records_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 
 void records_fill(uint8_t *data, size_t bytes) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 3});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 3});
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
         uint64_t value = presto_rng_next(&rng);
         memcpy(data + i, &value, 8);
@@ -18,21 +20,21 @@ void records_fill(uint8_t *data, size_t bytes) {
 }
 
 void records_make_file(records_file *file, size_t record_bytes) {
-    presto_shard_writer *writer;
-    presto_shard_summary summary;
-    presto_shard_writer_options options;
+    presto__shard_writer *writer;
+    presto__shard_summary summary;
+    presto__shard_writer_options options;
     uint8_t *data = records_malloc(record_bytes + 8);
     records_fill(data, record_bytes + 8);
     snprintf(file->path, sizeof file->path, "%s/%zu.tfrecord", records_set.dir, record_bytes);
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     file->record_bytes = record_bytes;
     file->records = (uint64_t)(records_set.file_mib * 1048576) / (record_bytes + 16) + 1;
-    MUST(presto_shard_writer_open(file->path, &options, &writer, &records_err));
+    MUST(presto__shard_writer_open(file->path, &options, &writer, &records_err));
     for (uint64_t i = 0; i < file->records; i++)
-        MUST(presto_shard_writer_append(writer, presto_span_of(data, record_bytes), &records_err));
-    MUST(presto_shard_writer_finish(writer, &summary, &records_err));
-    presto_shard_writer_free(writer);
+        MUST(presto__shard_writer_append(writer, presto_span_of(data, record_bytes), &records_err));
+    MUST(presto__shard_writer_finish(writer, &summary, &records_err));
+    presto__shard_writer_free(writer);
     file->bytes = summary.stored_bytes;
     free(data);
 }

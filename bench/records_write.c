@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing files of records. */
 #include "records.h"
+#include "records/records_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,17 +12,17 @@
 
 static records_spent write_presto(const uint8_t *data, size_t record_bytes, uint64_t records) {
     char path[600];
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     snprintf(path, sizeof path, "%s/presto.tfrecord", records_set.dir);
     records_spent time = {0, 0}, start = records_now();
-    MUST(presto_shard_writer_open(path, &options, &writer, &records_err));
+    MUST(presto__shard_writer_open(path, &options, &writer, &records_err));
     for (uint64_t i = 0; i < records; i++)
-        MUST(presto_shard_writer_append(writer, presto_span_of(data, record_bytes), &records_err));
-    MUST(presto_shard_writer_finish(writer, NULL, &records_err));
-    presto_shard_writer_free(writer);
+        MUST(presto__shard_writer_append(writer, presto_span_of(data, record_bytes), &records_err));
+    MUST(presto__shard_writer_finish(writer, NULL, &records_err));
+    presto__shard_writer_free(writer);
     records_count_since(&time, start);
     unlink(path);
     char index[700];

@@ -8,6 +8,7 @@
  *                    [-w WORK_DIR] [-o FIGURES]
  */
 #include "steps.h"
+#include "steps/pipelines_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -145,10 +146,10 @@ struct steps_plan {
 typedef struct plan_state {
     const steps_plan *of;
     presto_arena arena;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
 } plan_state;
 
-static steps_plan *make_plan(const char *yaml, const presto_plan_options *options,
+static steps_plan *make_plan(const char *yaml, const presto__plan_options *options,
                              const presto_tensor *inputs) {
     presto_error err;
     steps_plan *made = calloc(1, sizeof *made);
@@ -156,45 +157,45 @@ static steps_plan *make_plan(const char *yaml, const presto_plan_options *option
         bench_die("out of memory");
     made->inputs = inputs;
     bench_need(
-        presto_pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &made->pipeline, &err),
+        presto__pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &made->pipeline, &err),
         &err, yaml);
-    bench_need(presto_plan_new(made->pipeline, options, &made->plan, &err), &err, yaml);
+    bench_need(presto__plan_new(made->pipeline, options, &made->plan, &err), &err, yaml);
     return made;
 }
 
 steps_plan *steps_plan_new(const char *yaml, size_t first, size_t last,
                            const presto_tensor_spec *in, const presto_tensor *inputs) {
-    presto_plan_options options = {
+    presto__plan_options options = {
         .struct_bytes = sizeof options, .first_step = first, .last_step = last, .in = in};
     return make_plan(yaml, &options, inputs);
 }
 
 steps_plan *steps_plan_new_unfused(const char *yaml, size_t first, size_t last,
                                    const presto_tensor_spec *in, const presto_tensor *inputs) {
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .first_step = first,
-                                   .last_step = last,
-                                   .in = in,
-                                   .no_fusion = true};
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .first_step = first,
+                                    .last_step = last,
+                                    .in = in,
+                                    .no_fusion = true};
     return make_plan(yaml, &options, inputs);
 }
 
 void steps_plan_free(steps_plan *plan) {
-    presto_plan_free(plan->plan);
+    presto__plan_free(plan->plan);
     presto_pipeline_free(plan->pipeline);
     free(plan);
 }
 
 static void *plan_open(const void *user) {
     plan_state *state = calloc(1, sizeof *state);
-    presto_plan_worker_options options;
+    presto__plan_worker_options options;
     presto_error err;
     if (state == NULL)
         bench_die("out of memory");
     state->of = user;
-    presto_plan_worker_options_defaults(&options);
+    presto__plan_worker_options_defaults(&options);
     options.arena = &state->arena;
-    bench_need(presto_plan_worker_new(state->of->plan, &options, &state->worker, &err), &err,
+    bench_need(presto__plan_worker_new(state->of->plan, &options, &state->worker, &err), &err,
                "worker");
     return state;
 }
@@ -204,16 +205,16 @@ static void plan_run(void *user, size_t number) {
     presto_feature feature = {.name = presto_span_of_text("value"),
                               .tensor = state->of->inputs[number]};
     presto_sample sample = {&feature, 1, number};
-    presto_plan_run_options options;
+    presto__plan_run_options options;
     presto_error err;
-    presto_plan_run_options_defaults(&options);
+    presto__plan_run_options_defaults(&options);
     presto_arena_reset(&state->arena);
-    bench_need(presto_plan_run(state->worker, &options, &sample, &err), &err, "step");
+    bench_need(presto__plan_run(state->worker, &options, &sample, &err), &err, "step");
 }
 
 static void plan_close(void *user) {
     plan_state *state = user;
-    presto_plan_worker_free(state->worker);
+    presto__plan_worker_free(state->worker);
     presto_arena_done(&state->arena);
     free(state);
 }

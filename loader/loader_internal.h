@@ -12,12 +12,57 @@
 /* ---- loaders ---- */
 
 /**
+ * Open a loader over `source` running `plan` (NULL: no steps, samples are delivered as they are).
+ * Both are borrowed and must outlive the loader (batches may outlive all of them), as must what
+ * `options` point to: cache.plan, the codec's dictionary, the users of the callbacks.
+ *
+ * `options` NULL: the defaults. With PRESTO_OUTPUT_RECORDS batch_samples bounds the records
+ * handed out at a time.
+ * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
+ *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache.dir cannot be
+ *          made, read or written); with a state also what presto_loader_load_state fails with (that
+ *          nothing remains is no failure: the stream ends at once).
+ */
+presto_status presto__loader_open(presto_source *source, const presto_plan *plan,
+                                  const presto_loader_options *options, presto_loader **loader_out,
+                                  presto_error *err);
+
+/**
  * What it reads: its labels, notes, numbers. Borrowed.
  * Threads: the consumer's.
  */
 const presto_source *presto__loader_source(const presto_loader *loader);
 
 /* ---- sources ---- */
+
+/**
+ * The raw source that a pipeline describes, over `paths` (folders or single files; several are
+ * taken in the given order, each sorted; none for a source that makes its samples). Samples: the
+ * main feature (a PRESTO_STRING with the path for read-file, or a tensor), and as far as the source
+ * has them `label` (int64 or float32) and `key` (string).
+ * Returns: PRESTO_ERR_NOT_FOUND (no path, or nothing in it matches: the message says what was
+ *          looked for), PRESTO_ERR_ARGUMENT (paths for a source that takes none),
+ *          PRESTO_ERR_UNSUPPORTED (not in this build), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (label
+ *          csv).
+ * Owner:   caller.
+ */
+presto_status presto__source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
+                                      size_t path_count, presto_source **source_out,
+                                      presto_error *err);
+
+/** The records of a dataset as samples. The dataset is borrowed and must outlive the source. */
+presto_status presto__source_open_dataset(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err);
+
+/**
+ * The same records as they are stored, whatever they hold: neither decompressed nor parsed. A
+ * sample has one feature, PRESTO_RECORD_FEATURE, a string. The dataset is borrowed and must outlive
+ * the source.
+ */
+presto_status presto__source_open_records(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err);
+
+void presto__source_free(presto_source *source);
 
 /**
  * A text that changes if a file of the source is added, removed, renamed or written: 32 hex digits,

@@ -236,15 +236,15 @@ static presto_status read_shapes(presto_dataset *dataset, uint64_t wanted, shape
         if (seen->dims[d].values == NULL)
             return presto_fail_memory(err, ((size_t)wanted + 1) * sizeof *seen->dims[d].values);
     }
-    PRESTO_TRY(presto_source_open_dataset(dataset, &source, err));
-    presto_status status = presto_loader_open(source, NULL, &options, &loader, err);
+    PRESTO_TRY(presto__source_open_dataset(dataset, &source, err));
+    presto_status status = presto__loader_open(source, NULL, &options, &loader, err);
     presto_batch *batch = NULL;
     while (status == PRESTO_OK && (status = presto_loader_next(loader, &batch, err)) == PRESTO_OK) {
         note_shape(batch, seen);
         presto_batch_release(batch);
     }
     presto_loader_free(loader);
-    presto_source_free(source);
+    presto__source_free(source);
     return status == PRESTO_END ? PRESTO_OK : status;
 }
 
@@ -290,7 +290,7 @@ static presto_status time_samples(const drift_job *job, const presto_stream *str
     options->threads = 0;
     options->batch_samples = 1; /* any shapes may meet */
     options->output = PRESTO_OUTPUT_BATCHES;
-    PRESTO_TRY(presto_loader_open(stream->source, stream->plan, options, &loader, err));
+    PRESTO_TRY(presto__loader_open(stream->source, stream->plan, options, &loader, err));
     uint64_t start_ns = clock_of(stream);
     presto_batch *batch = NULL;
     presto_status status;

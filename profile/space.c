@@ -6,6 +6,7 @@
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
+#include "../records/records_internal.h"
 #include "../steps/pipelines_internal.h"
 #include "../storage/play_internal.h"
 #include "profile_internal.h"
@@ -96,7 +97,7 @@ static presto_status list_codecs(const presto_sweep_options *options, presto__sp
         if (options->tensorflow_readable)
             PRESTO_TRY(presto_codec_check_tensorflow(&spec, err));
         char text[PRESTO_CODEC_TEXT_BYTES];
-        presto_codec_format(&spec, text);
+        presto__codec_format(&spec, text);
         PRESTO_TRY(list_add(space->codecs, &space->codec_count, text, err));
     }
     return PRESTO_OK;

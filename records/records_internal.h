@@ -55,6 +55,20 @@ presto_status presto__frame_append(presto_buffer *out, presto_span payload, pres
 /* ---- codecs ---- */
 
 /**
+ * The canonical text of a spec, which presto_codec_parse reads back; levels that are the default
+ * are left out.
+ */
+char *presto__codec_format(const presto_codec_spec *spec, char text_out[PRESTO_CODEC_TEXT_BYTES]);
+
+/**
+ * Compress `in` into one frame of the codec, appended to `out`. No allocation once `out` has grown.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (input larger than the codec's format can
+ * hold).
+ */
+presto_status presto__codec_compress(presto_codec *codec, presto_span in, presto_buffer *out,
+                                     presto_error *err);
+
+/**
  * Fit the spec to the tensors that will be stored: type_bytes from the dtype, and for "+delta"
  * without a number the distance of neighbours along a row (of the last dimension where that looks
  * like channels, else of one element).
@@ -228,11 +242,72 @@ void presto__stretch_done(presto__stretch *stretch);
  */
 void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
 
+/* ---- writing a shard ---- */
+
+typedef struct presto__shard_writer presto__shard_writer;
+
+typedef struct presto__shard_writer_options {
+    size_t struct_bytes;                 /* set by presto__shard_writer_options_defaults */
+    presto_file_compression compression; /* default PRESTO_FILE_PLAIN */
+    int compression_level;               /* 1..9, default 6 */
+    bool write_index;                    /* default true */
+    bool sync;                           /* fsync file and folder at finish; default true */
+} presto__shard_writer_options;
+
+void presto__shard_writer_options_init(presto__shard_writer_options *options, size_t struct_bytes);
+
+static inline void presto__shard_writer_options_defaults(presto__shard_writer_options *options) {
+    presto__shard_writer_options_init(options, sizeof *options);
+}
+
+/** What a finished shard amounts to. */
+typedef struct presto__shard_summary {
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
+    uint64_t records;
+    uint64_t stored_bytes;  /* size of the file */
+    uint64_t payload_bytes; /* sum of the payloads as framed (after the record codec) */
+    uint32_t crc32c;        /* of the whole file */
+} presto__shard_summary;
+
+/**
+ * Create `path` under a temporary name beside it (".<name>.partial"); it takes its own name in
+ * presto__shard_writer_finish, so that nothing half-written looks whole.
+ */
+presto_status presto__shard_writer_open(const char *path,
+                                        const presto__shard_writer_options *options,
+                                        presto__shard_writer **writer_out, presto_error *err);
+
+/**
+ * Frame and append one payload.
+ * Threads: one at a time.
+ */
+presto_status presto__shard_writer_append(presto__shard_writer *writer, presto_span payload,
+                                          presto_error *err);
+
+/**
+ * Flush, write the index, fsync, rename, fsync the folder. On failure nothing is left under
+ * `path`.
+ */
+presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
+                                                presto__shard_summary *summary_out,
+                                                presto_error *err);
+
+static inline presto_status presto__shard_writer_finish(presto__shard_writer *writer,
+                                                        presto__shard_summary *summary_out,
+                                                        presto_error *err) {
+    if (summary_out != NULL)
+        summary_out->struct_bytes = sizeof *summary_out;
+    return presto__shard_writer_finish_sized(writer, summary_out, err);
+}
+
+/** Free; if not finished, remove the temporary file. NULL is fine. */
+void presto__shard_writer_free(presto__shard_writer *writer);
+
 /**
  * Append `count` records that are framed already, back to back in `frames`; frame_bytes[i] is the
  * size of the i-th whole frame. The CRCs are not checked again.
  */
-presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
+presto_status presto__shard_writer_append_frames(presto__shard_writer *writer, presto_span frames,
                                                  const uint32_t *frame_bytes, size_t count,
                                                  presto_error *err);
 
@@ -243,6 +318,31 @@ presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, pr
  */
 presto_status presto__shard_index_write(const char *data_path, const uint64_t *offsets,
                                         uint64_t count, uint64_t data_bytes, presto_error *err);
+
+/* ---- dataset.json ---- */
+
+/** Frees what the struct holds, and empties it. */
+void presto__dataset_info_free(presto_dataset_info *info);
+
+/**
+ * Write `dir`/dataset.json: temporary name, fsync, rename, fsync of the folder (both only with
+ * `sync`, without which a crash of the machine may lose it). Fills info->id.
+ */
+presto_status presto__dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
+                                         presto_error *err);
+
+/**
+ * Read `dir`/dataset.json. *info_out is the caller's to free.
+ * Returns: PRESTO_ERR_NOT_FOUND if there is none; PRESTO_ERR_CORRUPT if it is not ours, not whole,
+ *          or contradicts itself: more records than a shard's bytes can hold, the same feature or
+ *          shard twice, more than PRESTO_MAX_FEATURES.
+ */
+presto_status presto__dataset_info_read(const char *dir, presto_dataset_info *info_out,
+                                        presto_error *err);
+
+/** Parse the text of a dataset.json (`file` only for messages). */
+presto_status presto__dataset_info_parse(presto_span json, const char *file,
+                                         presto_dataset_info *info_out, presto_error *err);
 
 /* ---- datasets ---- */
 
@@ -323,7 +423,10 @@ presto_status presto__dataset_describe_stretch(presto_dataset *dataset,
                                                const presto__stretch *stretch, size_t i,
                                                presto_block *block, presto_error *err);
 
-/* ---- files of other kinds ---- */
+/* ---- what a path is ---- */
+
+/** Is this the folder of a dataset of ours: is there a dataset.json in it? */
+presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err);
 
 /**
  * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table

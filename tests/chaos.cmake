@@ -51,7 +51,7 @@ foreach(target ${faulty})
   endforeach()
 endforeach()
 # A writer that hangs on its file.
-target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto_shard_writer_open)
+target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto__shard_writer_open)
 # Workers that stop at the worst time.
 target_link_options(loader_test_walk_overtake PRIVATE -Wl,--wrap=presto__worker_walk -Wl,--wrap=presto__worker_draw
                                                          -Wl,--wrap=presto__cache_put)

@@ -55,13 +55,6 @@ PRESTO_API presto_status presto_codec_check_tensorflow(const presto_codec_spec *
                                                        presto_error *err);
 
 /**
- * The canonical text of a spec, which presto_codec_parse reads back; levels that are the default
- * are left out.
- */
-PRESTO_API char *presto_codec_format(const presto_codec_spec *spec,
-                                     char text_out[PRESTO_CODEC_TEXT_BYTES]);
-
-/**
  * Working state for one thread. The spec is copied; its dictionary must outlive the codec.
  * Returns: PRESTO_ERR_ARGUMENT if the spec still lacks its dictionary or its delta's distance.
  * Owner:   caller, presto_codec_free.
@@ -70,14 +63,6 @@ PRESTO_API char *presto_codec_format(const presto_codec_spec *spec,
 PRESTO_API presto_status presto_codec_new(const presto_codec_spec *spec, presto_codec **codec_out,
                                           presto_error *err);
 PRESTO_API void presto_codec_free(presto_codec *codec);
-
-/**
- * Compress `in` into one frame of the codec, appended to `out`. No allocation once `out` has grown.
- * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (input larger than the codec's format can
- * hold).
- */
-PRESTO_API presto_status presto_codec_compress(presto_codec *codec, presto_span in,
-                                               presto_buffer *out, presto_error *err);
 
 /** Where a decompressed record goes. */
 typedef struct presto_codec_room {

@@ -32,7 +32,7 @@ typedef struct presto_dataset_shard {
 /**
  * The content of dataset.json. Names are any bytes; how the file keeps those that are not UTF-8 is
  * described in presto/text.h.
- * Owner:   all pointers are this struct's; presto_dataset_info_done frees them. Zero-initialise.
+ * Owner:   all pointers are this struct's, which is a dataset's.
  */
 typedef struct presto_dataset_info {
     size_t struct_bytes; /* as the program knows it; set by the function that fills it */
@@ -58,51 +58,6 @@ typedef struct presto_dataset_info {
     bool has_stream;
     uint64_t stream_counted, stream_files;
 } presto_dataset_info;
-
-PRESTO_API void presto_dataset_info_done_sized(presto_dataset_info *info);
-static inline void presto_dataset_info_done(presto_dataset_info *info) {
-    if (info != NULL)
-        info->struct_bytes = sizeof *info;
-    presto_dataset_info_done_sized(info);
-}
-
-/**
- * Write `dir`/dataset.json: temporary name, fsync, rename, fsync of the folder (both only with
- * `sync`, without which a crash of the machine may lose it). Fills info->id.
- */
-PRESTO_API presto_status presto_dataset_info_write_sized(const char *dir, presto_dataset_info *info,
-                                                         bool sync, presto_error *err);
-static inline presto_status presto_dataset_info_write(const char *dir, presto_dataset_info *info,
-                                                      bool sync, presto_error *err) {
-    info->struct_bytes = sizeof *info;
-    return presto_dataset_info_write_sized(dir, info, sync, err);
-}
-
-/**
- * Read `dir`/dataset.json.
- * Returns: PRESTO_ERR_NOT_FOUND if there is none; PRESTO_ERR_CORRUPT if it is not ours, not whole,
- *          or contradicts itself: more records than a shard's bytes can hold, the same feature or
- *          shard twice, more than PRESTO_MAX_FEATURES.
- */
-PRESTO_API presto_status presto_dataset_info_read_sized(const char *dir,
-                                                        presto_dataset_info *info_out,
-                                                        presto_error *err);
-static inline presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
-                                                     presto_error *err) {
-    info_out->struct_bytes = sizeof *info_out;
-    return presto_dataset_info_read_sized(dir, info_out, err);
-}
-
-/** Parse the text of a dataset.json (`file` only for messages). */
-PRESTO_API presto_status presto_dataset_info_parse_sized(presto_span json, const char *file,
-                                                         presto_dataset_info *info_out,
-                                                         presto_error *err);
-static inline presto_status presto_dataset_info_parse(presto_span json, const char *file,
-                                                      presto_dataset_info *info_out,
-                                                      presto_error *err) {
-    info_out->struct_bytes = sizeof *info_out;
-    return presto_dataset_info_parse_sized(json, file, info_out, err);
-}
 
 typedef struct presto_dataset presto_dataset;
 

@@ -3,7 +3,7 @@
  * The loader: source -> worker threads -> order -> batches (or encoded records), with prefetch
  * bounded in bytes.
  *
- * Life: presto_loader_open() starts the workers; presto_loader_next() pulls, in order, until
+ * Life: presto_loader_open_stream() starts the workers; presto_loader_next() pulls, in order, until
  * PRESTO_END; each batch goes back with presto_batch_release() from any thread, even after
  * presto_loader_free(), which may be called at any moment and stops the workers.
  *
@@ -263,22 +263,6 @@ typedef struct presto_batch {
     const uint32_t *frame_bytes; /* size of each whole frame */
     uint64_t raw_bytes;          /* serialized samples before the codec, summed */
 } presto_batch;
-
-/**
- * Open a loader over `source` running `plan` (NULL: no steps, samples are delivered as they are).
- * Both are borrowed and must outlive the loader (batches may outlive all of them), as must what
- * `options` point to: cache.plan, the codec's dictionary, the users of the callbacks.
- *
- * `options` NULL: the defaults. With PRESTO_OUTPUT_RECORDS batch_samples bounds the records
- * handed out at a time.
- * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
- *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache.dir cannot be
- *          made, read or written); with a state also what presto_loader_load_state fails with (that
- *          nothing remains is no failure: the stream ends at once).
- */
-PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
-                                            const presto_loader_options *options,
-                                            presto_loader **loader_out, presto_error *err);
 
 /**
  * The next batch, in order; waits for it.

@@ -93,11 +93,6 @@ PRESTO_API presto_status presto_pipeline_load(const char *name_or_path,
                                               const presto_pipeline_options *options,
                                               presto_pipeline **pipeline_out, presto_error *err);
 
-/** Parse YAML (JSON, being a subset of it, as well). `file` is for messages; options of kind FILE
- * are relative to its folder. */
-PRESTO_API presto_status presto_pipeline_parse(presto_span yaml, const char *file,
-                                               const presto_pipeline_options *options,
-                                               presto_pipeline **pipeline_out, presto_error *err);
 PRESTO_API void presto_pipeline_free(presto_pipeline *pipeline);
 
 /** i-th built-in pipeline's name, NULL past the last. */
@@ -105,7 +100,7 @@ PRESTO_API const char *presto_pipeline_builtin_at(size_t i);
 
 PRESTO_API const char *presto_pipeline_name(const presto_pipeline *pipeline);
 /**
- * The definition as one JSON object on one line, which presto_pipeline_parse reads back. Options
+ * The definition as one JSON object on one line, which presto_pipeline_load reads back from a file. Options
  * that have a default are written out. Owned by the pipeline.
  */
 PRESTO_API const char *presto_pipeline_json(const presto_pipeline *pipeline);
@@ -164,37 +159,6 @@ PRESTO_API presto_status presto_steps_help(presto_buffer *text_out, presto_error
 
 typedef struct presto_plan presto_plan;
 
-/** Which steps to plan, and how. */
-typedef struct presto_plan_options {
-    size_t struct_bytes; /* set by presto_plan_options_defaults */
-    size_t first_step;   /* of the pipeline. Default 0 */
-    size_t last_step;    /* one past the last; SIZE_MAX: to the pipeline's end. Default SIZE_MAX */
-    const presto_tensor_spec *in; /* what enters, of the main feature. Borrowed during the call.
-                                     NULL: what the pipeline's source gives. Default NULL */
-    bool no_fusion; /* run every step by itself; the output is the same. Default false */
-} presto_plan_options;
-
-PRESTO_API void presto_plan_options_init(presto_plan_options *options, size_t struct_bytes);
-static inline void presto_plan_options_defaults(presto_plan_options *options) {
-    presto_plan_options_init(options, sizeof *options);
-}
-
-/**
- * The steps [first_step, last_step) of a pipeline, instantiated, checked against the spec of what
- * enters them, with the models and tables that they need.
- *
- * The planner may fuse or reorder where the output stays the same to the byte; presto_plan_explain
- * says what it did.
- *
- * Returns: PRESTO_ERR_TYPE naming the step and line whose input does not fit,
- *          PRESTO_ERR_UNSUPPORTED (a step that this build lacks, that runs a program although the
- *          pipeline may not, or of a plugin that is not loaded), what a step's load() fails with.
- * Owner:   caller; the pipeline must outlive it. Immutable afterwards: any number of threads.
- */
-PRESTO_API presto_status presto_plan_new(const presto_pipeline *pipeline,
-                                         const presto_plan_options *options, presto_plan **plan_out,
-                                         presto_error *err);
-PRESTO_API void presto_plan_free(presto_plan *plan);
 PRESTO_API size_t presto_plan_step_count(const presto_plan *plan);
 /** Flags (presto_step_flag) of step i; 0 if there is none. */
 PRESTO_API unsigned presto_plan_step_flags(const presto_plan *plan, size_t i);
@@ -230,79 +194,6 @@ typedef struct presto_step_stats {
     uint64_t dropped;   /* samples that it left out (PRESTO_DROP) */
     uint64_t unfused;   /* samples that it ran on alone although it is fused with others */
 } presto_step_stats;
-
-/** The running state of a plan in one thread. */
-typedef struct presto_plan_worker presto_plan_worker;
-
-/** What a plan's worker works with. */
-typedef struct presto_plan_worker_options {
-    size_t struct_bytes; /* set by presto_plan_worker_options_defaults */
-    presto_arena *arena; /* borrowed: the caller resets it when the sample's results are no longer
-                            needed. NULL: the worker's own, so that results are valid until its next
-                            run. Default NULL */
-    presto_read_file_fn read_file; /* NULL: steps that read files fail */
-    void *read_file_user;
-    presto_stop_fn should_stop; /* asked by steps that wait, by the worker's thread. Default NULL */
-    void *should_stop_user;
-    void (*on_return)(void *user, size_t bytes); /* a step has freed what it had asked the arena's
-                                                    on_grow for; user is on_grow_user. Default NULL */
-    void (*on_note)(void *user, const char *step, const char *text); /* a step of this name has
-                                    called presto_step_note. Borrowed during the call. Default NULL */
-    void *on_note_user;
-} presto_plan_worker_options;
-
-PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,
-                                                size_t struct_bytes);
-static inline void presto_plan_worker_options_defaults(presto_plan_worker_options *options) {
-    presto_plan_worker_options_init(options, sizeof *options);
-}
-
-PRESTO_API presto_status presto_plan_worker_new(const presto_plan *plan,
-                                                const presto_plan_worker_options *options,
-                                                presto_plan_worker **worker_out, presto_error *err);
-PRESTO_API void presto_plan_worker_free(presto_plan_worker *worker);
-
-/** Where and how one sample runs. Defaults: all 0. */
-typedef struct presto_plan_run_options {
-    size_t struct_bytes; /* set by presto_plan_run_options_defaults */
-    uint64_t seed;
-    uint64_t epoch;
-    size_t main;             /* position of the main feature; SIZE_MAX: the sample has none */
-    presto_output_fn output; /* for the last step's output; NULL: the arena */
-    void *output_user;
-} presto_plan_run_options;
-
-PRESTO_API void presto_plan_run_options_init(presto_plan_run_options *options, size_t struct_bytes);
-static inline void presto_plan_run_options_defaults(presto_plan_run_options *options) {
-    presto_plan_run_options_init(options, sizeof *options);
-}
-
-/**
- * Run all steps on *sample, in place of which the result stands afterwards: features that steps
- * write are replaced, or added behind the others, so that positions stay. The array of features is
- * then the worker's, valid until its next run. With no steps nothing happens.
- *
- * `output` is called at most once, for the last step's output, if that goes to the main feature and
- * no step has written another one; not for PRESTO_STRING results. sample->number is what random
- * steps draw by.
- *
- * Returns: PRESTO_OK; PRESTO_DROP (a step does not want the sample); else *sample is untouched and
- * the message starts with the step's name ("decode-image: ...").
- */
-PRESTO_API presto_status presto_plan_run(presto_plan_worker *worker,
-                                         const presto_plan_run_options *options,
-                                         presto_sample *sample, presto_error *err);
-
-/** Statistics of step i of this worker, as of now. Any thread. */
-PRESTO_API void presto_plan_worker_stats_sized(const presto_plan_worker *worker, size_t i,
-                                               presto_step_stats *stats_out);
-static inline presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker,
-                                                         size_t i) {
-    presto_step_stats stats;
-    stats.struct_bytes = sizeof stats;
-    presto_plan_worker_stats_sized(worker, i, &stats);
-    return stats;
-}
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
  *                  presto_loader_free()        ends the stream.
  * Look into it:    presto_info_collect(), presto_verify_paths(), presto_repair_file().
  *
- * What a stream is made of, from the bottom to the top. Each may be used alone.
+ * What a stream is made of, from the bottom to the top. presto_stream_open() puts it together.
  *
  *   presto_span, presto_tensor     bytes; a typed array in them. Both borrow.
  *   presto_pipeline                a source and an ordered list of steps, from YAML or by name.

@@ -17,23 +17,13 @@
 extern "C" {
 #endif
 
-/** Caller's storage, set by presto_rng_init. One thread at a time; copying forks the sequence. */
+/** A sequence of draws, such as presto_step_rng gives. One thread at a time; copying forks the sequence. */
 typedef struct presto_rng {
     uint64_t key[2];     /* seed, epoch */
     uint64_t counter[4]; /* block of draws, sample, stream, 0 */
     uint64_t block[4];   /* the four draws of the current block */
     unsigned used;       /* how many of them are handed out */
 } presto_rng;
-
-/** What a draw is keyed by. `stream` tells apart the uses within a sample (the step's position). */
-typedef struct presto_rng_key {
-    uint64_t seed;
-    uint64_t epoch;
-    uint64_t sample;
-    uint64_t stream;
-} presto_rng_key;
-
-PRESTO_API void presto_rng_init(presto_rng *rng, const presto_rng_key *key);
 
 /** The next 64 random bits. */
 PRESTO_API uint64_t presto_rng_next(presto_rng *rng);

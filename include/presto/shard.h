@@ -137,65 +137,6 @@ PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first,
 
 /* ---- writing ---- */
 
-typedef struct presto_shard_writer presto_shard_writer;
-
-typedef struct presto_shard_writer_options {
-    size_t struct_bytes;                 /* set by presto_shard_writer_options_defaults */
-    presto_file_compression compression; /* default PRESTO_FILE_PLAIN */
-    int compression_level;               /* 1..9, default 6 */
-    bool write_index;                    /* default true */
-    bool sync;                           /* fsync file and folder at finish; default true */
-} presto_shard_writer_options;
-
-PRESTO_API void presto_shard_writer_options_init(presto_shard_writer_options *options,
-                                                 size_t struct_bytes);
-static inline void presto_shard_writer_options_defaults(presto_shard_writer_options *options) {
-    presto_shard_writer_options_init(options, sizeof *options);
-}
-
-/** What a finished shard amounts to. */
-typedef struct presto_shard_summary {
-    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
-    uint64_t records;
-    uint64_t stored_bytes;  /* size of the file */
-    uint64_t payload_bytes; /* sum of the payloads as framed (after the record codec) */
-    uint32_t crc32c;        /* of the whole file */
-} presto_shard_summary;
-
-/**
- * Create `path` under a temporary name beside it (".<name>.partial"); it takes its own name in
- * presto_shard_writer_finish, so that nothing half-written looks whole.
- */
-PRESTO_API presto_status presto_shard_writer_open(const char *path,
-                                                  const presto_shard_writer_options *options,
-                                                  presto_shard_writer **writer_out,
-                                                  presto_error *err);
-
-/**
- * Frame and append one payload.
- * Threads: one at a time.
- */
-PRESTO_API presto_status presto_shard_writer_append(presto_shard_writer *writer,
-                                                    presto_span payload, presto_error *err);
-
-/**
- * Flush, write the index, fsync, rename, fsync the folder. On failure nothing is left under
- * `path`.
- */
-PRESTO_API presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
-                                                          presto_shard_summary *summary_out,
-                                                          presto_error *err);
-static inline presto_status presto_shard_writer_finish(presto_shard_writer *writer,
-                                                       presto_shard_summary *summary_out,
-                                                       presto_error *err) {
-    if (summary_out != NULL)
-        summary_out->struct_bytes = sizeof *summary_out;
-    return presto_shard_writer_finish_sized(writer, summary_out, err);
-}
-
-/** Free; if not finished, remove the temporary file. NULL is fine. */
-PRESTO_API void presto_shard_writer_free(presto_shard_writer *writer);
-
 #ifdef __cplusplus
 }
 #endif

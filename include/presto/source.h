@@ -16,21 +16,6 @@ extern "C" {
 typedef struct presto_source presto_source;
 
 /**
- * The raw source that a pipeline describes, over `paths` (folders or single files; several are
- * taken in the given order, each sorted; none for a source that makes its samples). Samples: the
- * main feature (a PRESTO_STRING with the path for read-file, or a tensor), and as far as the source
- * has them `label` (int64 or float32) and `key` (string).
- * Returns: PRESTO_ERR_NOT_FOUND (no path, or nothing in it matches: the message says what was
- *          looked for), PRESTO_ERR_ARGUMENT (paths for a source that takes none),
- *          PRESTO_ERR_UNSUPPORTED (not in this build), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (label
- *          csv).
- * Owner:   caller.
- */
-PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
-                                                const char *const *paths, size_t path_count,
-                                                presto_source **source_out, presto_error *err);
-
-/**
  * One of the inputs of a mix (presto/mix.h). Borrowed from the source. Its samples are the numbers
  * of the mix from first_sample to before that of the next input: `samples` of them, and with
  * presto_stream_options.partition those among them that are in the part.
@@ -47,21 +32,8 @@ typedef struct presto_source_part {
 PRESTO_API const presto_source_part *presto_source_parts(const presto_source *source,
                                                          size_t *count_out);
 
-/** The records of a dataset as samples. The dataset is borrowed and must outlive the source. */
-PRESTO_API presto_status presto_source_open_dataset(presto_dataset *dataset,
-                                                    presto_source **source_out, presto_error *err);
-
 /** The one feature of raw records: its bytes are the payload of the frame. */
 #define PRESTO_RECORD_FEATURE "record"
-
-/**
- * The same records as they are stored, whatever they hold: neither decompressed nor parsed. A
- * sample has one feature, PRESTO_RECORD_FEATURE, a string. The dataset is borrowed and must outlive
- * the source.
- */
-PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
-                                                    presto_source **source_out, presto_error *err);
-PRESTO_API void presto_source_free(presto_source *source);
 
 /** Number of samples; PRESTO_COUNT_UNKNOWN as long as they are not counted (a dataset opened with
  * count_later). A loader in order or through a buffer, with one rank and no cache on disk, begins

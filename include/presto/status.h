@@ -67,9 +67,6 @@ typedef struct presto_error {
 /** Name of a status, e.g. "PRESTO_ERR_CORRUPT"; "PRESTO_ERR_?" for a value not in the list. */
 PRESTO_API const char *presto_status_name(presto_status status);
 
-/** One-line English text of a status, e.g. "corrupt data". Static storage. */
-PRESTO_API const char *presto_status_text(presto_status status);
-
 /**
  * Fill `err` (unless NULL): status, the offset (bytes from file start or PRESTO_NO_OFFSET) and the
  * message, cut to fit, with what it quotes from outside as presto_text_show makes it. sys_errno is

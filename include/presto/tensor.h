@@ -96,13 +96,6 @@ PRESTO_API char *presto_spec_format(const presto_tensor_spec *spec, char *text_o
 
 #define PRESTO_SPEC_TEXT_BYTES 224
 
-/**
- * Inverse of presto_spec_format: a dtype's name, then nothing for a scalar, "[...]" for any shape,
- * or the dims: "uint8[?,?,3]". No blanks.
- * Returns: false if `text` is something else; *spec_out is then untouched.
- */
-PRESTO_API bool presto_spec_parse(const char *text, presto_tensor_spec *spec_out);
-
 /** Bytes of a numeric tensor's data (spec is complete and has been checked by whoever made it). */
 static inline size_t presto_tensor_bytes(const presto_tensor *tensor) {
     return (size_t)presto_spec_elements(&tensor->spec) * presto_dtype_bytes(tensor->spec.dtype);
@@ -137,9 +130,6 @@ typedef struct presto_sample {
     size_t feature_count;
     uint64_t number; /* 0-based number of the sample in its dataset or source, whatever the order */
 } presto_sample;
-
-/** Position of the feature called `name`, or SIZE_MAX. */
-PRESTO_API size_t presto_sample_find(const presto_sample *sample, presto_span name);
 
 /** A feature without its value: what datasets and batches declare. */
 typedef struct presto_feature_spec {

@@ -21,9 +21,9 @@
 
 /* Open a shard under its working name. */
 static presto_status open_writer(const presto__conversion *job, size_t shard,
-                                 presto_shard_writer **writer_out, presto_error *err) {
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+                                 presto__shard_writer **writer_out, presto_error *err) {
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.compression = job->options->file_compression;
     options.sync = job->options->sync;
     char name[PRESTO__SHARD_NAME_BYTES];
@@ -32,7 +32,7 @@ static presto_status open_writer(const presto__conversion *job, size_t shard,
     char *path = presto__join_path(job->dir, name);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto_status status = presto_shard_writer_open(path, &options, writer_out, err);
+    presto_status status = presto__shard_writer_open(path, &options, writer_out, err);
     free(path);
     return status;
 }
@@ -59,8 +59,8 @@ typedef struct shard_writer {
     task tasks[MOST_TASKS]; /* a ring */
     size_t first, count;
     /* Its thread's alone. */
-    presto_shard_writer *out; /* NULL: no shard is open */
-    uint64_t raw_bytes;       /* of the open shard */
+    presto__shard_writer *out; /* NULL: no shard is open */
+    uint64_t raw_bytes;        /* of the open shard */
 } shard_writer;
 
 struct presto__writers {
@@ -94,7 +94,7 @@ static presto_status open_shard(shard_writer *writer, size_t shard, presto_error
 }
 
 static void drop_shard(shard_writer *writer) {
-    presto_shard_writer_free(writer->out);
+    presto__shard_writer_free(writer->out);
     writer->out = NULL;
 }
 
@@ -108,11 +108,11 @@ static presto_status append(shard_writer *writer, const task *work, presto_error
 
 static presto_status finish(shard_writer *writer, const task *work, presto__whole_shard *whole_out,
                             presto_error *err) {
-    presto_shard_summary summary = {0};
+    presto__shard_summary summary = {0};
     PRESTO_TRY(open_shard(writer, work->shard.number, err));
     presto_status status = presto__conversion_check_folder(writer->writers->job, err);
     if (status == PRESTO_OK)
-        status = presto_shard_writer_finish(writer->out, &summary, err);
+        status = presto__shard_writer_finish(writer->out, &summary, err);
     drop_shard(writer);
     *whole_out = (presto__whole_shard){.number = work->shard.number,
                                        .first = work->shard.first,

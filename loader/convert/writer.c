@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/tensor_internal.h"
 #include "../../records/records_internal.h"
 #include "writer_internal.h"
 
@@ -84,7 +85,7 @@ static presto_status choose_codec(presto__conversion *job, const char *text, pre
     if (job->codec.wants_delta && job->codec.delta_bytes == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "codec %s: say the distance of neighbours in bytes, e.g. +delta3", text);
-    presto_codec_format(&job->codec, job->codec_text);
+    presto__codec_format(&job->codec, job->codec_text);
     return PRESTO_OK;
 }
 
@@ -233,7 +234,7 @@ static presto_status fit_codec(presto_writer *writer, const presto_sample *sampl
     const char *main_feature = writer->job.main_feature;
     size_t at = main_feature == NULL
                     ? SIZE_MAX
-                    : presto_sample_find(sample, presto_span_of_text(main_feature));
+                    : presto__sample_find(sample, presto_span_of_text(main_feature));
     if (main_feature != NULL && at == SIZE_MAX)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the samples have no feature '%s', which is to be the main one",

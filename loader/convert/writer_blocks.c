@@ -107,7 +107,7 @@ static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_b
                                   presto_error *err) {
     size_t start = out->bytes;
     PRESTO_TRY(presto_buffer_append(out, presto_span_of(frame_room, sizeof frame_room), err));
-    PRESTO_TRY(presto_codec_compress(codec, raw, out, err));
+    PRESTO_TRY(presto__codec_compress(codec, raw, out, err));
     PRESTO_TRY(presto_buffer_reserve(out, PRESTO_FRAME_FOOTER_BYTES, err));
     PRESTO_TRY(close_frame(out->data + start, out->bytes - start - sizeof frame_room, err));
     out->bytes += PRESTO_FRAME_FOOTER_BYTES;

@@ -30,7 +30,7 @@ typedef struct presto__loader_input {
 } presto__loader_input;
 
 /**
- * As presto_loader_open, but, if there are ranges, only for their positions, in the order of
+ * As presto__loader_open, but, if there are ranges, only for their positions, in the order of
  * presto__ranges: packets, and so batches, lie within one range. Then without shuffle, ranks,
  * first_sample and limit_samples, one epoch.
  */

@@ -53,7 +53,7 @@ static presto_status append_sample(presto__worker *worker, uint64_t *raw_bytes_o
     *raw_bytes_out = raw->bytes - start;
     if (worker->codec == NULL)
         return PRESTO_OK;
-    return presto_codec_compress(worker->codec, presto_buffer_span(raw), frames, err);
+    return presto__codec_compress(worker->codec, presto_buffer_span(raw), frames, err);
 }
 
 /* The payload of a record, stored as it is or with another codec. */
@@ -64,7 +64,7 @@ static presto_status append_record(presto__worker *worker, const presto__stored_
         return presto_buffer_append(frames, record->stored, err);
     if (worker->codec == NULL)
         return presto_buffer_append(frames, record->raw, err);
-    return presto_codec_compress(worker->codec, record->raw, frames, err);
+    return presto__codec_compress(worker->codec, record->raw, frames, err);
 }
 
 static presto_status append_frame(presto__worker *worker, const presto__stored_record *record,

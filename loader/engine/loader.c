@@ -101,14 +101,14 @@ static void choose_blocking(presto_loader *loader) {
 
 static bool same_codec(const presto_codec_spec *a, const presto_codec_spec *b) {
     char left[PRESTO_CODEC_TEXT_BYTES], right[PRESTO_CODEC_TEXT_BYTES];
-    return strcmp(presto_codec_format(a, left), presto_codec_format(b, right)) == 0 &&
+    return strcmp(presto__codec_format(a, left), presto__codec_format(b, right)) == 0 &&
            presto_span_equal(a->dictionary, b->dictionary);
 }
 
 static bool is_stored_plain(const presto_source *source) {
     char text[PRESTO_CODEC_TEXT_BYTES];
     const presto_codec_spec *codec = source->ops->codec == NULL ? NULL : source->ops->codec(source);
-    return codec == NULL || strcmp(presto_codec_format(codec, text), "none") == 0;
+    return codec == NULL || strcmp(presto__codec_format(codec, text), "none") == 0;
 }
 
 /* Is only the stored size of a row known, which steps and codecs change? */
@@ -126,7 +126,7 @@ static void choose_records_path(presto_loader *loader, const presto_plan *last) 
     const presto__source_ops *ops = loader->source->ops;
     bool has_steps = loader->step_count > 0;
     char text[PRESTO_CODEC_TEXT_BYTES];
-    loader->compresses = strcmp(presto_codec_format(&loader->codec, text), "none") != 0;
+    loader->compresses = strcmp(presto__codec_format(&loader->codec, text), "none") != 0;
     loader->pass_through = !has_steps && ops->record != NULL;
     const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
     loader->same_codec =
@@ -400,9 +400,9 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
     return status;
 }
 
-presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
-                                 const presto_loader_options *options, presto_loader **loader_out,
-                                 presto_error *err) {
+presto_status presto__loader_open(presto_source *source, const presto_plan *plan,
+                                  const presto_loader_options *options, presto_loader **loader_out,
+                                  presto_error *err) {
     presto_loader_options taken;
     PRESTO_TRY(presto__loader_take_options(&taken, options, err));
     const presto__loader_input input = {.source = source, .plan = plan};

@@ -14,6 +14,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/thread_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "allowance_internal.h"
 #include "walk_internal.h"
 
@@ -309,8 +310,8 @@ static void add_account(presto_loader *loader, presto__worker *worker) {
     for (size_t i = 0; i < loader->step_count; i++)
         worker->step_stats[i] =
             i < loader->cache_step_count
-                ? presto_plan_worker_stats(worker->cache_worker, i)
-                : presto_plan_worker_stats(worker->plan_worker, i - loader->cache_step_count);
+                ? presto__plan_worker_stats(worker->cache_worker, i)
+                : presto__plan_worker_stats(worker->plan_worker, i - loader->cache_step_count);
 }
 
 static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_t bytes) {

@@ -14,6 +14,8 @@
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../base/tensor_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "allowance_internal.h"
 #include "played_internal.h"
 #include "walk_internal.h"
@@ -52,7 +54,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     worker->reader->aligns = loader->aligns_views;
     worker->reader->grower = &worker->arena;
     bool plays = presto__worker_open_storage(worker);
-    const presto_plan_worker_options steps = {
+    const presto__plan_worker_options steps = {
         .struct_bytes = sizeof steps,
         .arena = &worker->arena,
         .read_file = plays && ops->read_file != NULL ? presto__worker_read_file : ops->read_file,
@@ -64,7 +66,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         .on_note = note,
         .on_note_user = worker};
     if (loader->cache_plan != NULL)
-        PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
+        PRESTO_TRY(presto__plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)
         PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
                                            &worker->disk, err));
@@ -82,7 +84,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
             return presto_fail_memory(err, most * sizeof *worker->epochs);
     }
     if (loader->plan != NULL)
-        PRESTO_TRY(presto_plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
+        PRESTO_TRY(presto__plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
     if (loader->options.output == PRESTO_OUTPUT_RECORDS && loader->compresses)
         PRESTO_TRY(presto_codec_new(&loader->codec, &worker->codec, err));
     if (loader->step_count > 0) {
@@ -94,8 +96,8 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
 }
 
 void presto__worker_done(presto__worker *worker) {
-    presto_plan_worker_free(worker->cache_worker);
-    presto_plan_worker_free(worker->plan_worker);
+    presto__plan_worker_free(worker->cache_worker);
+    presto__plan_worker_free(worker->plan_worker);
     presto__disk_worker_free(worker->disk);
     free((void *)worker->hits);
     free(worker->missing);
@@ -129,7 +131,7 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
         return PRESTO_OK;
     worker->main = SIZE_MAX;
     if (name != NULL)
-        worker->main = presto_sample_find(sample, presto_span_of_text(name));
+        worker->main = presto__sample_find(sample, presto_span_of_text(name));
     if (worker->main != SIZE_MAX)
         return PRESTO_OK;
     if (name == NULL)
@@ -159,20 +161,20 @@ static uint64_t sample_epoch(const presto__worker *worker) {
 }
 
 /* PRESTO_DROP: a step does not want the sample. */
-static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
+static presto_status run_steps(presto__worker *worker, presto__plan_worker *steps, bool is_last,
                                presto_error *err) {
     presto_loader *loader = worker->loader;
-    presto_plan_run_options options = {.struct_bytes = sizeof options,
-                                       .seed = loader->options.order.seed,
-                                       .epoch = sample_epoch(worker),
-                                       .main = worker->main,
-                                       .output = is_last ? presto__worker_give_row : NULL,
-                                       .output_user = worker};
+    presto__plan_run_options options = {.struct_bytes = sizeof options,
+                                        .seed = loader->options.order.seed,
+                                        .epoch = sample_epoch(worker),
+                                        .main = worker->main,
+                                        .output = is_last ? presto__worker_give_row : NULL,
+                                        .output_user = worker};
     uint64_t scale = worker->time_scale;
     uint64_t read_before = worker->reader->stats.read_ns;
     uint64_t start = scale == 0 ? 0 : presto__clock_ns();
     presto__storage_thread *played = loader->storage == NULL ? NULL : presto__storage_bind(NULL);
-    presto_status status = presto_plan_run(steps, &options, worker->sample, err);
+    presto_status status = presto__plan_run(steps, &options, worker->sample, err);
     if (played != NULL)
         (void)presto__storage_bind(played);
     if (scale != 0) {

@@ -4,6 +4,7 @@
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
 #include "../../base/memory_internal.h"
+#include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
 #include "engine_internal.h"
 #include "sample_notes_internal.h"
@@ -31,8 +32,8 @@ struct presto__worker {
     presto_arena arena;
     presto__blocks blocks;
     presto__reader *reader;
-    presto_plan_worker *cache_worker; /* of the steps before the cache */
-    presto_plan_worker *plan_worker;
+    presto__plan_worker *cache_worker; /* of the steps before the cache */
+    presto__plan_worker *plan_worker;
     const presto__cached **hits; /* for the numbers being run; NULL: to fetch. The pool's cache */
     uint64_t *missing;           /* those to fetch */
     const presto__cached *hit;   /* the sample being run, if it is from the cache */

@@ -9,7 +9,6 @@
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
-#include "../../storage/storage_internal.h"
 #include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"

@@ -17,6 +17,7 @@
  * stream of this part alone would be. So each sample comes once in each epoch of its part, also
  * where these begin and end within an epoch of the mix.
  */
+#include "../../base/rng_internal.h"
 #include "order_internal.h"
 
 #define BLOCK 64
@@ -67,7 +68,7 @@ static void start_block(cursor *at, const presto__order_options *options, uint64
     count_before(options, at->first + at->count, at->left);
     for (size_t k = 0; k < options->part_count; k++)
         at->left[k] -= at->next[k];
-    presto_rng_init(&at->rng, &(presto_rng_key){options->seed, epoch, block, MIX_STREAM});
+    presto__rng_init(&at->rng, &(presto__rng_key){options->seed, epoch, block, MIX_STREAM});
 }
 
 /* The part at the next position of the block. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../../base/checked_internal.h"
+#include "../../base/rng_internal.h"
 #include "order_internal.h"
 
 enum { BUFFER_STREAM = 1 }; /* see epoch_order.c */
@@ -56,8 +57,8 @@ static void buffer_start(presto__order *order, uint64_t epoch) {
     order->next_in = 0;
     order->next_out = 0;
     order->buffer_count = 0;
-    presto_rng_init(&order->rng,
-                    &(presto_rng_key){order->options.seed, epoch, BUFFER_STREAM, ORDER_STREAM});
+    presto__rng_init(&order->rng,
+                     &(presto__rng_key){order->options.seed, epoch, BUFFER_STREAM, ORDER_STREAM});
     while (order->buffer_count < order->buffer_capacity)
         order->buffer[order->buffer_count++] = order->next_in++;
 }

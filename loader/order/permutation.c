@@ -12,6 +12,7 @@
  * f is the finalizer of SplitMix64 (Steele, Lea, Flood 2014) over half and key; round keys are
  * draws of Philox.
  */
+#include "../../base/rng_internal.h"
 #include "order_internal.h"
 
 /* Separates the draws of orders from those of steps, whose streams are positions in a pipeline. */
@@ -25,7 +26,7 @@ void presto__permutation_init(presto__permutation *permutation, uint64_t count, 
         permutation->half_bits++;
     permutation->half_mask = ((uint64_t)1 << permutation->half_bits) - 1;
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){seed, epoch, stream, ORDER_STREAM});
+    presto__rng_init(&rng, &(presto__rng_key){seed, epoch, stream, ORDER_STREAM});
     for (size_t r = 0; r < PRESTO__PERMUTATION_ROUNDS; r++)
         permutation->keys[r] = presto_rng_next(&rng);
 }

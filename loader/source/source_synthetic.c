@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
+#include "../../base/rng_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "core/source_internal.h"
 
@@ -38,8 +39,8 @@ static const synthetic_source *source_of(const presto_source *base) {
 
 static void start_lanes(uint64_t seed, uint64_t number, uint32_t lanes[LANES]) {
     presto_rng rng;
-    const presto_rng_key key = {.seed = seed, .sample = number};
-    presto_rng_init(&rng, &key);
+    const presto__rng_key key = {.seed = seed, .sample = number};
+    presto__rng_init(&rng, &key);
     for (size_t i = 0; i < LANES; i += 2) {
         uint64_t word = presto_rng_next(&rng);
         lanes[i] = (uint32_t)word | ((uint32_t)word == 0); /* 0 would stay 0 */

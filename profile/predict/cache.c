@@ -40,17 +40,17 @@ static presto_status plan_steps(caching *job, presto_error *err) {
     const presto_pipeline *pipeline = job->runner->pipeline;
     size_t middle = steps_before(pipeline);
     presto_tensor_spec in = presto__source_main_spec(job->source);
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
+    presto__plan_options options;
+    presto__plan_options_defaults(&options);
     options.in = &in;
     options.last_step = middle;
     if (middle > 0) {
-        PRESTO_TRY(presto_plan_new(pipeline, &options, &job->before, err));
+        PRESTO_TRY(presto__plan_new(pipeline, &options, &job->before, err));
         options.in = presto__plan_output(job->before);
     }
     options.first_step = middle;
     options.last_step = SIZE_MAX;
-    return presto_plan_new(pipeline, &options, &job->behind, err);
+    return presto__plan_new(pipeline, &options, &job->behind, err);
 }
 
 static uint64_t samples_to_cache(const presto__model *model, const presto_pipeline *pipeline) {
@@ -96,7 +96,7 @@ static presto_status time_cached(caching *job, unsigned threads, presto__model_c
     presto__loader_options_of(job->runner, threads, PRESTO_EPOCHS_ENDLESS, &options);
     options.cache.bytes = 2 * MOST_BYTES;
     options.cache.plan = job->before;
-    PRESTO_TRY(presto_loader_open(job->source, job->behind, &options, &job->loader, err));
+    PRESTO_TRY(presto__loader_open(job->source, job->behind, &options, &job->loader, err));
     /* In the second epoch, workers may still be putting samples into it. */
     presto_status status = take(job, 2 * epoch, 0, &taken, err);
     uint64_t start = presto__clock_ns();
@@ -131,9 +131,9 @@ presto_status presto__probe_cache(presto__model *model, presto__runner *runner, 
     caching job = {.runner = runner};
     presto_error failure;
     presto_status status = probe(&job, model, &failure);
-    presto_plan_free(job.behind);
-    presto_plan_free(job.before);
-    presto_source_free(job.source);
+    presto__plan_free(job.behind);
+    presto__plan_free(job.before);
+    presto__source_free(job.source);
     if (status != PRESTO_ERR_STOPPED && status != PRESTO_ERR_MEMORY)
         return PRESTO_OK;
     if (err != NULL)

@@ -63,7 +63,7 @@ static presto_status try_record(const trying *job, scratch *with, size_t i, effo
     with->out.bytes = 0;
     presto_arena_reset(&with->arena);
     uint64_t start = presto__clock_ns();
-    PRESTO_TRY(presto_codec_compress(with->codec, in, &with->out, err));
+    PRESTO_TRY(presto__codec_compress(with->codec, in, &with->out, err));
     uint64_t middle = presto__clock_ns();
     PRESTO_TRY(
         presto_codec_decompress(with->codec, presto_buffer_span(&with->out), &room, &back, err));
@@ -102,7 +102,7 @@ static presto_status look_until(trying *job, scratch *with, presto_error *err) {
         size_t start = i > 0 ? of->part_ends[i - 1] : 0;
         presto_span parts = presto_span_of(of->parts.data + start, of->part_ends[i] - start);
         with->out.bytes = 0;
-        PRESTO_TRY(presto_codec_compress(with->codec, parts, &with->out, err));
+        PRESTO_TRY(presto__codec_compress(with->codec, parts, &with->out, err));
         job->looks[i] = (double)with->out.bytes * of->weights[i];
         atomic_fetch_add(&job->looked, 1);
     }
@@ -167,16 +167,16 @@ static presto_status fit_codec(const presto__runner *runner, const char *split, 
                                presto_buffer *dictionary, presto_error *err) {
     size_t r = presto_pipeline_representation_find(runner->pipeline, split);
     presto_tensor_spec in = presto__source_main_spec(runner->source);
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .last_step =
-                                       presto_pipeline_representation_steps(runner->pipeline, r),
-                                   .in = &in};
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .last_step =
+                                        presto_pipeline_representation_steps(runner->pipeline, r),
+                                    .in = &in};
     presto_plan *plan = NULL;
-    PRESTO_TRY(presto_plan_new(runner->pipeline, &options, &plan, err));
+    PRESTO_TRY(presto__plan_new(runner->pipeline, &options, &plan, err));
     const presto_tensor_spec *out = presto__plan_output(plan);
     presto_status status =
         presto__codec_spec_fit(&job->spec, out->dtype == PRESTO_STRING ? NULL : out, err);
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     if (status != PRESTO_OK || !job->spec.wants_dictionary)
         return status;
     const presto__codec_samples samples = {presto_buffer_span(&job->of->bytes), job->of->sizes,

@@ -2,6 +2,7 @@
 /* How long an epoch by itself takes before it is under way: from opening a loader to the end of one
  * that delivers a single sample, with the page cache filled. */
 #include "../../base/clock_internal.h"
+#include "../../loader/loader_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "predict_internal.h"
 
@@ -14,7 +15,7 @@ static presto_status time_one(presto_source *source, const presto_plan *plan,
                               presto_error *err) {
     presto_loader *loader = NULL;
     uint64_t start = presto__clock_ns();
-    PRESTO_TRY(presto_loader_open(source, plan, options, &loader, err));
+    PRESTO_TRY(presto__loader_open(source, plan, options, &loader, err));
     presto_batch *batch = NULL;
     presto_status status = presto_loader_next(loader, &batch, err);
     presto_batch_release(status == PRESTO_OK ? batch : NULL);

@@ -135,11 +135,12 @@ static presto_status keep(const pass *p, presto__model *model, presto_error *err
 static presto_status open_pass(pass *p, presto_error *err) {
     presto__runner *runner = p->runner;
     presto_tensor_spec in = presto__source_main_spec(runner->source);
-    const presto_plan_options planning = {.struct_bytes = sizeof planning,
-                                          .last_step = presto_pipeline_step_count(runner->pipeline),
-                                          .in = &in,
-                                          .no_fusion = true};
-    PRESTO_TRY(presto_plan_new(runner->pipeline, &planning, &p->plan, err));
+    const presto__plan_options planning = {.struct_bytes = sizeof planning,
+                                           .last_step =
+                                               presto_pipeline_step_count(runner->pipeline),
+                                           .in = &in,
+                                           .no_fusion = true};
+    PRESTO_TRY(presto__plan_new(runner->pipeline, &planning, &p->plan, err));
     presto_loader_options options;
     presto_loader_options_defaults(&options);
     options.threads = 0;
@@ -150,10 +151,10 @@ static presto_status open_pass(pass *p, presto_error *err) {
     options.errors = presto__trial_errors(runner);
     options.should_stop = presto__runner_stops;
     options.should_stop_user = runner;
-    presto_status status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
+    presto_status status = presto__loader_open(runner->source, p->plan, &options, &p->loader, err);
     if (status == PRESTO_ERR_ARGUMENT) { /* it can only be read from its start */
         options.order.shuffle = PRESTO_SHUFFLE_NONE;
-        status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
+        status = presto__loader_open(runner->source, p->plan, &options, &p->loader, err);
     }
     PRESTO_TRY(status);
     p->steps = presto_loader_step_count(p->loader);
@@ -173,7 +174,7 @@ presto_status presto__probe_steps(presto__model *model, presto__runner *runner, 
     if (status == PRESTO_OK && p.samples > 0)
         status = keep(&p, model, err);
     presto_loader_free(p.loader);
-    presto_plan_free(p.plan);
+    presto__plan_free(p.plan);
     free(p.times);
     free(p.before);
     return status;

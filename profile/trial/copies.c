@@ -61,7 +61,7 @@ static size_t chunk_of(const uint64_t *offsets, size_t count) {
 }
 
 static presto_status copy_once(copying *job, presto_shard *shard, presto__object object,
-                               presto_shard_writer *writer, presto_buffer *room,
+                               presto__shard_writer *writer, presto_buffer *room,
                                presto_error *err) {
     uint64_t records = presto_shard_records(shard);
     const uint64_t *offsets = NULL;
@@ -92,20 +92,20 @@ static presto_status copy_once(copying *job, presto_shard *shard, presto__object
 
 /* One file, so many times over. */
 static presto_status copy_shard(copying *job, presto_shard *shard, const char *path,
-                                presto_shard_summary *summary_out, presto_error *err) {
-    presto_shard_writer_options options;
-    presto_shard_writer *writer = NULL;
+                                presto__shard_summary *summary_out, presto_error *err) {
+    presto__shard_writer_options options;
+    presto__shard_writer *writer = NULL;
     presto_buffer room = {0};
     presto__object object = {0};
     presto__object_info info;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     PRESTO_TRY(presto__object_open(presto_shard_path(shard), &object, &info, err));
-    presto_status status = presto_shard_writer_open(path, &options, &writer, err);
+    presto_status status = presto__shard_writer_open(path, &options, &writer, err);
     for (uint64_t k = 0; k < job->times && status == PRESTO_OK; k++)
         status = copy_once(job, shard, object, writer, &room, err);
     if (status == PRESTO_OK)
-        status = presto_shard_writer_finish(writer, summary_out, err);
-    presto_shard_writer_free(writer);
+        status = presto__shard_writer_finish(writer, summary_out, err);
+    presto__shard_writer_free(writer);
     presto_buffer_done(&room);
     presto__object_close(&object);
     return status;
@@ -130,14 +130,14 @@ static presto_status copy_dictionary(const copying *job, const char *file, const
 /* The copies have the trial's dataset.json, but for how much each file holds. */
 static presto_status copy_dataset(copying *job, presto_dataset *dataset, presto__copies *into,
                                   presto_error *err) {
-    presto_dataset_info info = {.struct_bytes = sizeof info};
-    PRESTO_TRY(presto_dataset_info_read(job->trial->dir, &info, err));
+    presto_dataset_info info = {0};
+    PRESTO_TRY(presto__dataset_info_read(job->trial->dir, &info, err));
     presto_status status = presto__folder_make(into->dir, err);
     if (status == PRESTO_OK && info.dictionary_file != NULL)
         status = copy_dictionary(job, info.dictionary_file, into->dir, err);
     for (size_t i = 0; i < info.shard_count && status == PRESTO_OK; i++) {
         presto_shard *shard = NULL;
-        presto_shard_summary summary = {.struct_bytes = sizeof summary};
+        presto__shard_summary summary = {.struct_bytes = sizeof summary};
         status = presto_dataset_shard_at(dataset, i, &shard, err);
         if (status == PRESTO_OK)
             status = presto_shard_index(shard, false, NULL, err);
@@ -157,8 +157,8 @@ static presto_status copy_dataset(copying *job, presto_dataset *dataset, presto_
     }
     info.has_stream = false; /* it has other records than its input */
     if (status == PRESTO_OK)
-        status = presto_dataset_info_write(into->dir, &info, true, err);
-    presto_dataset_info_done(&info);
+        status = presto__dataset_info_write(into->dir, &info, true, err);
+    presto__dataset_info_free(&info);
     return status;
 }
 

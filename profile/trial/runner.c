@@ -58,8 +58,8 @@ static presto_status keep_step_notes(presto__runner *runner, const presto_loader
 }
 
 static presto_status open_source(presto__runner *runner, presto_error *err) {
-    PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
-                                      &runner->source, err));
+    PRESTO_TRY(presto__source_open_raw(runner->pipeline, runner->paths, runner->path_count,
+                                       &runner->source, err));
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
     PRESTO_TRY(presto__source_identify(runner->source, runner->source_identity, err));
@@ -72,10 +72,10 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
 
 static presto_status open_plan(presto__runner *runner, presto_error *err) {
     presto_tensor_spec in = presto__source_main_spec(runner->source);
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .last_step = presto_pipeline_step_count(runner->pipeline),
-                                   .in = &in};
-    return presto_plan_new(runner->pipeline, &options, &runner->plan, err);
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .last_step = presto_pipeline_step_count(runner->pipeline),
+                                    .in = &in};
+    return presto__plan_new(runner->pipeline, &options, &runner->plan, err);
 }
 
 static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
@@ -147,7 +147,7 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     options.errors.on_warning = NULL;
     presto_loader *loader = NULL;
     PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
-    PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));
+    PRESTO_TRY(presto__loader_open(runner->source, runner->plan, &options, &loader, err));
     watching seen = {.pacer.pace = NULL};
     presto__watch_start(&seen.watch);
     presto_status status = drain(runner, &strategy, loader, &seen, err);
@@ -181,12 +181,12 @@ void presto__runner_done(presto__runner *runner) {
     if (runner->work_dir != NULL && runner->work_lock >= 0)
         close(runner->work_lock);
     free(runner->work_dir);
-    presto_source_free(runner->more);
+    presto__source_free(runner->more);
     presto__paths_free(runner->more_paths, runner->more_path_count);
     presto__paths_free(runner->sample_paths, runner->sample_path_count);
     presto__paths_free(runner->notes, runner->note_count);
-    presto_plan_free(runner->plan);
-    presto_source_free(runner->source);
+    presto__plan_free(runner->plan);
+    presto__source_free(runner->source);
     memset(runner, 0, sizeof *runner);
 }
 
@@ -243,7 +243,7 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     presto__watch_start(&seen.watch);
     seen.pacer = presto__pacer_start(what->pace, epoch_samples, count, seen.watch.start.wall_ns);
     presto_loader *loader = NULL;
-    PRESTO_TRY(presto_loader_open(what->source, what->plan, &options, &loader, err));
+    PRESTO_TRY(presto__loader_open(what->source, what->plan, &options, &loader, err));
     presto_status status = drain(runner, what->strategy, loader, &seen, err);
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&seen.watch, end_ns, &epochs.measure);
@@ -294,7 +294,7 @@ static presto_status read_indexes(const presto__load *what, presto_error *err) {
     options.batch_samples = 1;
     presto_loader *loader = NULL;
     presto_batch *batch = NULL;
-    PRESTO_TRY(presto_loader_open(what->source, what->plan, &options, &loader, err));
+    PRESTO_TRY(presto__loader_open(what->source, what->plan, &options, &loader, err));
     presto_status status = presto_loader_next(loader, &batch, err);
     presto_batch_release(status == PRESTO_OK ? batch : NULL);
     presto_loader_free(loader);

@@ -144,7 +144,7 @@ static presto_status choose_paths(presto_source *source, size_t wanted, char ***
     if (p.paths == NULL)
         return presto_fail_memory(err, wanted * sizeof *p.paths);
     presto_loader *loader = NULL;
-    presto_status status = presto_loader_open(source, NULL, &options, &loader, err);
+    presto_status status = presto__loader_open(source, NULL, &options, &loader, err);
     if (status == PRESTO_OK)
         status = list(&p, loader, err);
     presto_loader_free(loader);
@@ -160,10 +160,10 @@ presto_status presto__sample_open(const presto__runner *runner, presto_source **
                                   presto_error *err) {
     presto_source *source;
     PRESTO_TRY(
-        presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count, &source, err));
+        presto__source_open_raw(runner->pipeline, runner->paths, runner->path_count, &source, err));
     presto_status status = presto__source_choose(source, &runner->picked, err);
     if (status < 0) {
-        presto_source_free(source);
+        presto__source_free(source);
         return status;
     }
     *source_out = source;
@@ -186,7 +186,7 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
         return status < 0 ? status : PRESTO_OK;
     }
     runner->sample_path_count = count;
-    presto_source_free(runner->source);
+    presto__source_free(runner->source);
     runner->source = NULL;
     runner->paths = (const char *const *)runner->sample_paths;
     runner->path_count = count;
@@ -202,7 +202,7 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
 static presto_status take_more(const presto__runner *runner, presto__runner *more,
                                presto_error *err) {
     PRESTO_TRY(
-        presto_source_open_raw(more->pipeline, more->paths, more->path_count, &more->source, err));
+        presto__source_open_raw(more->pipeline, more->paths, more->path_count, &more->source, err));
     if (more->options->samples >= runner->source_samples)
         return PRESTO_OK;
     return presto__sample_take(more, err);
@@ -219,11 +219,11 @@ presto_status presto__sample_open_more(presto__runner *runner, uint64_t wanted,
     if (runner->more == NULL || runner->more_wanted != wanted) {
         presto_status status = take_more(runner, &more, err);
         if (status < 0) {
-            presto_source_free(more.source);
+            presto__source_free(more.source);
             presto__paths_free(more.sample_paths, more.sample_path_count);
             return status;
         }
-        presto_source_free(runner->more);
+        presto__source_free(runner->more);
         presto__paths_free(runner->more_paths, runner->more_path_count);
         runner->more = more.source;
         runner->more_paths = more.sample_paths;

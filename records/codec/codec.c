@@ -142,7 +142,7 @@ presto_status presto_codec_parse(const char *text, presto_codec_spec *spec_out, 
     return PRESTO_OK;
 }
 
-char *presto_codec_format(const presto_codec_spec *spec, char text_out[PRESTO_CODEC_TEXT_BYTES]) {
+char *presto__codec_format(const presto_codec_spec *spec, char text_out[PRESTO_CODEC_TEXT_BYTES]) {
     char level[16] = "";
     char delta[24] = "";
     if (spec->level != spec->type->level_default)
@@ -169,7 +169,7 @@ presto_status presto_codec_check_tensorflow(const presto_codec_spec *spec, prest
     }
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "codec %s is not among those that every TensorFlow reads: %s",
-                       presto_codec_format(spec, text), list);
+                       presto__codec_format(spec, text), list);
 }
 
 /* ---- fitting to the data ---- */
@@ -263,8 +263,8 @@ void presto_codec_free(presto_codec *codec) {
     free(codec);
 }
 
-presto_status presto_codec_compress(presto_codec *codec, presto_span in, presto_buffer *out,
-                                    presto_error *err) {
+presto_status presto__codec_compress(presto_codec *codec, presto_span in, presto_buffer *out,
+                                     presto_error *err) {
     const presto_codec_type *type = codec->spec.type;
     if (in.bytes > type->max_input_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,

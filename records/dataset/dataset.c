@@ -377,7 +377,7 @@ presto_status presto__dataset_open_ours(const char *const *paths, size_t path_co
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
     presto_status status = presto__dataset_find_ours(paths, path_count, &info, &dir, err);
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     free(dir);
     if (status != PRESTO_OK)
         return status;
@@ -401,7 +401,7 @@ void presto_dataset_free(presto_dataset *dataset) {
     free((void *)dataset->firsts);
     free((void *)dataset->shards);
     presto_buffer_done(&dataset->dictionary);
-    presto_dataset_info_done(&dataset->info);
+    presto__dataset_info_free(&dataset->info);
     free(dataset->index_dir);
     while (dataset->locks_ready > 0)
         pthread_mutex_destroy(&dataset->locks[--dataset->locks_ready]);

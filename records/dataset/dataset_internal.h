@@ -26,9 +26,6 @@ static inline bool presto__json_ran_out(const json_error_t *where) {
     return where->text[0] == '\0' || json_error_code(where) == json_error_out_of_memory;
 }
 
-/** Frees what a struct of the library's own size holds, and empties it. */
-void presto__dataset_info_free(presto_dataset_info *info);
-
 /** Sorts the names. Returns one that occurs twice, or NULL. */
 const char *presto__find_double(const char **names, size_t count);
 

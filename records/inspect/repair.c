@@ -24,14 +24,14 @@ static presto_status judge_foreign(const char *path, presto_status status, prest
 
 /* ---- repair ---- */
 
-static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
+static presto_status copy_whole(presto__scan *scan, presto__shard_writer *writer,
                                 const presto_repair_options *options, presto_repair_result *result,
                                 presto_error *err) {
     presto_status status;
     presto__scan_item item;
     while ((status = presto__scan_next(scan, &item, err)) == PRESTO_OK) {
         if (item.whole) {
-            PRESTO_TRY(presto_shard_writer_append(writer, item.payload, err));
+            PRESTO_TRY(presto__shard_writer_append(writer, item.payload, err));
             result->records++;
             continue;
         }
@@ -62,7 +62,7 @@ presto_status presto_repair_file_sized(const char *path, const char *out_path,
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     PRESTO_TRY(presto__result_check(result_out, err));
     presto__scan *scan = NULL;
-    presto_shard_writer *writer = NULL;
+    presto__shard_writer *writer = NULL;
     presto_repair_result result = {0};
     if (access(out_path, F_OK) == 0) {
         presto_status exists = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -72,16 +72,16 @@ presto_status presto_repair_file_sized(const char *path, const char *out_path,
     }
     PRESTO_TRY(presto__scan_new(path, PRESTO_FRAME_MAX_PAYLOAD_BYTES, &scan, err));
     presto__scan_ask(scan, taken.should_stop, taken.should_stop_user);
-    presto_shard_writer_options written;
-    presto_shard_writer_options_defaults(&written);
+    presto__shard_writer_options written;
+    presto__shard_writer_options_defaults(&written);
     written.compression = presto__scan_compression(scan);
     presto__partial_clean(out_path);
-    presto_status status = presto_shard_writer_open(out_path, &written, &writer, err);
+    presto_status status = presto__shard_writer_open(out_path, &written, &writer, err);
     if (status == PRESTO_OK)
         status = copy_whole(scan, writer, &taken, &result, err);
     if (status == PRESTO_OK)
-        status = presto_shard_writer_finish(writer, NULL, err);
-    presto_shard_writer_free(writer);
+        status = presto__shard_writer_finish(writer, NULL, err);
+    presto__shard_writer_free(writer);
     presto__scan_free(scan);
     status = judge_foreign(path, status, err);
     if (status < 0)

@@ -397,17 +397,6 @@ static presto_status take_options(const presto_verify_options *options,
     return presto__result_check(result, err);
 }
 
-presto_status presto_verify_file_sized(const char *path, const presto_verify_options *options,
-                                       presto_verify_result *result, presto_error *err) {
-    presto_verify_options taken;
-    presto_verify_result sum;
-    PRESTO_TRY(take_options(options, &taken, result, err));
-    presto__result_copy(&sum, sizeof sum, result);
-    presto_status status = verify_file(path, &taken, NULL, &sum, err);
-    presto__result_give(result, &sum, sizeof sum);
-    return status;
-}
-
 /* ---- datasets ---- */
 
 static presto_status file_crc(const char *path, const presto_verify_options *options,

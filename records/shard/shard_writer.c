@@ -30,12 +30,12 @@
 /* This much is written before the kernel is asked to start writing to the disk. */
 #define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
-struct presto_shard_writer {
+struct presto__shard_writer {
     char *path;
     presto__partial partial; /* its fd is -1 before it is open and when it is closed */
-    presto_shard_writer_options options;
+    presto__shard_writer_options options;
     presto_status failed; /* < 0: an append failed, the file cannot be finished */
-    presto_shard_summary summary;
+    presto__shard_summary summary;
     uint64_t started_bytes; /* bytes of the file that the disk has or was asked to write */
     uint64_t offset;        /* in the framed stream */
     presto_buffer pending;  /* framed bytes not yet passed on, less than a piece */
@@ -45,15 +45,15 @@ struct presto_shard_writer {
     bool zlib_ready;
 };
 
-void presto_shard_writer_options_init(presto_shard_writer_options *options, size_t struct_bytes) {
-    const presto_shard_writer_options defaults = {.compression = PRESTO_FILE_PLAIN,
-                                                  .compression_level = 6,
-                                                  .write_index = true,
-                                                  .sync = true};
+void presto__shard_writer_options_init(presto__shard_writer_options *options, size_t struct_bytes) {
+    const presto__shard_writer_options defaults = {.compression = PRESTO_FILE_PLAIN,
+                                                   .compression_level = 6,
+                                                   .write_index = true,
+                                                   .sync = true};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-static presto_status start(presto_shard_writer *writer, const char *path, presto_error *err) {
+static presto_status start(presto__shard_writer *writer, const char *path, presto_error *err) {
     writer->path = strdup(path);
     if (writer->path == NULL)
         return presto_fail_memory(err, strlen(path));
@@ -76,19 +76,20 @@ static presto_status start(presto_shard_writer *writer, const char *path, presto
     return presto__partial_open(path, &writer->partial, err);
 }
 
-presto_status presto_shard_writer_open(const char *path, const presto_shard_writer_options *options,
-                                       presto_shard_writer **writer_out, presto_error *err) {
-    presto_shard_writer_options taken;
-    presto_shard_writer_options_defaults(&taken);
+presto_status presto__shard_writer_open(const char *path,
+                                        const presto__shard_writer_options *options,
+                                        presto__shard_writer **writer_out, presto_error *err) {
+    presto__shard_writer_options taken;
+    presto__shard_writer_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    presto_shard_writer *writer = calloc(1, sizeof *writer);
+    presto__shard_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL)
         return presto_fail_memory(err, sizeof *writer);
     writer->options = taken;
     writer->partial = (presto__partial){.fd = -1, .lock = -1};
     presto_status status = start(writer, path, err);
     if (status < 0) {
-        presto_shard_writer_free(writer);
+        presto__shard_writer_free(writer);
         return status;
     }
     *writer_out = writer;
@@ -97,7 +98,7 @@ presto_status presto_shard_writer_open(const char *path, const presto_shard_writ
 
 /* ---- bytes on their way to the file ---- */
 
-static presto_status write_out(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+static presto_status write_out(presto__shard_writer *writer, presto_span bytes, presto_error *err) {
     if (bytes.bytes == 0)
         return PRESTO_OK;
     writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
@@ -112,7 +113,7 @@ static presto_status write_out(presto_shard_writer *writer, presto_span bytes, p
 }
 
 /* Z_FINISH: nothing follows. */
-static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes, int flush,
+static presto_status deflate_out(presto__shard_writer *writer, presto_span bytes, int flush,
                                  presto_error *err) {
     z_stream *zlib = &writer->zlib;
     int result = Z_OK;
@@ -131,14 +132,14 @@ static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes,
 }
 
 /* At most a piece; less only at the end. */
-static presto_status hand_on(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+static presto_status hand_on(presto__shard_writer *writer, presto_span bytes, presto_error *err) {
     if (writer->options.compression == PRESTO_FILE_PLAIN)
         return write_out(writer, bytes, err);
     return deflate_out(writer, bytes, Z_NO_FLUSH, err);
 }
 
 /* The first pending piece, if it is complete. */
-static presto_status hand_on_pending(presto_shard_writer *writer, presto_error *err) {
+static presto_status hand_on_pending(presto__shard_writer *writer, presto_error *err) {
     presto_buffer *pending = &writer->pending;
     if (pending->bytes < PIECE_BYTES)
         return PRESTO_OK;
@@ -148,7 +149,7 @@ static presto_status hand_on_pending(presto_shard_writer *writer, presto_error *
     return PRESTO_OK;
 }
 
-static presto_status put(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+static presto_status put(presto__shard_writer *writer, presto_span bytes, presto_error *err) {
     presto_buffer *pending = &writer->pending;
     while (bytes.bytes > 0) {
         size_t take = PIECE_BYTES - pending->bytes;
@@ -168,7 +169,7 @@ static presto_status put(presto_shard_writer *writer, presto_span bytes, presto_
 }
 
 /* A large record, piece by piece: both CRCs are computed while a piece is in the cache. */
-static presto_status put_large(presto_shard_writer *writer, presto_span payload,
+static presto_status put_large(presto__shard_writer *writer, presto_span payload,
                                presto_error *err) {
     uint8_t header[PRESTO_FRAME_HEADER_BYTES], footer[PRESTO_FRAME_FOOTER_BYTES];
     uint32_t crc = 0;
@@ -190,7 +191,7 @@ static presto_status put_large(presto_shard_writer *writer, presto_span payload,
 
 /* ---- records ---- */
 
-static presto_status note_record(presto_shard_writer *writer, uint64_t frame_bytes,
+static presto_status note_record(presto__shard_writer *writer, uint64_t frame_bytes,
                                  presto_error *err) {
     if (writer->options.write_index) {
         presto_buffer *offsets = &writer->offsets;
@@ -205,7 +206,7 @@ static presto_status note_record(presto_shard_writer *writer, uint64_t frame_byt
     return PRESTO_OK;
 }
 
-static presto_status append(presto_shard_writer *writer, presto_span payload, presto_error *err) {
+static presto_status append(presto__shard_writer *writer, presto_span payload, presto_error *err) {
     size_t frame_bytes = payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;
     PRESTO_TRY(note_record(writer, frame_bytes, err));
     if (frame_bytes > SMALL_BYTES)
@@ -214,12 +215,12 @@ static presto_status append(presto_shard_writer *writer, presto_span payload, pr
     return hand_on_pending(writer, err);
 }
 
-static presto_status refuse(const presto_shard_writer *writer, presto_error *err) {
+static presto_status refuse(const presto__shard_writer *writer, presto_error *err) {
     return presto_fail(err, writer->failed, PRESTO_NO_OFFSET, "writing has failed before");
 }
 
-presto_status presto_shard_writer_append(presto_shard_writer *writer, presto_span payload,
-                                         presto_error *err) {
+presto_status presto__shard_writer_append(presto__shard_writer *writer, presto_span payload,
+                                          presto_error *err) {
     if (writer->failed < 0)
         return refuse(writer, err);
     if (payload.bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
@@ -229,7 +230,7 @@ presto_status presto_shard_writer_append(presto_shard_writer *writer, presto_spa
     return writer->failed;
 }
 
-presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
+presto_status presto__shard_writer_append_frames(presto__shard_writer *writer, presto_span frames,
                                                  const uint32_t *frame_bytes, size_t count,
                                                  presto_error *err) {
     if (writer->failed < 0)
@@ -255,7 +256,7 @@ presto_status presto__shard_writer_append_frames(presto_shard_writer *writer, pr
 
 /* ---- the end ---- */
 
-static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
+static presto_status write_index(presto__shard_writer *writer, presto_error *err) {
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
     const presto__index_data data = {.object = presto__object_of_file(writer->partial.fd),
@@ -278,7 +279,7 @@ static presto_status write_index(presto_shard_writer *writer, presto_error *err)
 }
 
 /* Everything up to the rename. A failure here leaves only the temporary file. */
-static presto_status complete(presto_shard_writer *writer, presto_error *err) {
+static presto_status complete(presto__shard_writer *writer, presto_error *err) {
     PRESTO_TRY(hand_on(writer, presto_buffer_span(&writer->pending), err));
     if (writer->options.compression != PRESTO_FILE_PLAIN)
         PRESTO_TRY(deflate_out(writer, presto_span_of(NULL, 0), Z_FINISH, err));
@@ -300,9 +301,9 @@ static void remove_index(const char *path) {
     free(index);
 }
 
-presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
-                                               presto_shard_summary *summary_out,
-                                               presto_error *err) {
+presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
+                                                presto__shard_summary *summary_out,
+                                                presto_error *err) {
     if (writer->failed < 0)
         return refuse(writer, err);
     PRESTO_TRY(presto__result_check(summary_out, err));
@@ -332,7 +333,7 @@ presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
     return PRESTO_OK;
 }
 
-void presto_shard_writer_free(presto_shard_writer *writer) {
+void presto__shard_writer_free(presto__shard_writer *writer) {
     if (writer == NULL)
         return;
     if (writer->partial.fd >= 0)

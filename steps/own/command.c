@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../base/process_internal.h"
+#include "../../base/tensor_internal.h"
 #include "own_internal.h"
 
 enum {
@@ -142,7 +143,7 @@ static presto_status check_name(const char *name, presto_error *err) {
 
 static presto_status parse_spec(const char *option, const char *text, presto_feature_spec *spec,
                                 presto_error *err) {
-    if (!presto_spec_parse(text, &spec->spec))
+    if (!presto__spec_parse(text, &spec->spec))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s: '%s' is no dtype and shape such as uint8[?,?,3] or string", option,
                            text);

@@ -9,6 +9,7 @@
 #include <presto/text.h>
 
 #include "../../base/bytes_internal.h"
+#include "../../base/tensor_internal.h"
 #include "own_internal.h"
 
 /* More than an Example can have. */
@@ -103,7 +104,7 @@ presto_status presto__reply_parse(const presto__reply_form *form, presto_span pa
         return fail_parse(&inner, err);
     if (reply.feature_count == 0)
         return PRESTO_DROP;
-    size_t error = presto_sample_find(&reply, presto_span_of_text(PRESTO__ERROR_NAME));
+    size_t error = presto__sample_find(&reply, presto_span_of_text(PRESTO__ERROR_NAME));
     if (error != SIZE_MAX && reply.feature_count > 1)
         return presto__own_fail(err, "its reply has the feature " PRESTO__ERROR_NAME
                                      ", which comes alone, and others");
@@ -111,7 +112,7 @@ presto_status presto__reply_parse(const presto__reply_form *form, presto_span pa
         return fail_bad(&reply.features[error], err);
     for (size_t i = 0; i < reply.feature_count; i++)
         PRESTO_TRY(check_feature(form, &reply.features[i], err));
-    if (presto_sample_find(&reply, presto_span_of_text(PRESTO__VALUE_NAME)) == SIZE_MAX)
+    if (presto__sample_find(&reply, presto_span_of_text(PRESTO__VALUE_NAME)) == SIZE_MAX)
         return presto__own_fail(err, "its reply lacks the feature " PRESTO__VALUE_NAME);
     *reply_out = reply;
     return PRESTO_OK;

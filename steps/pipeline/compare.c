@@ -10,8 +10,8 @@ static presto_status read_back(const presto_pipeline *pipeline, const char *json
     presto_pipeline_options options = {.struct_bytes = sizeof options};
     presto__pipeline_options_of(pipeline, &options);
     options.code = PRESTO_CODE_NEVER; /* it is compared, and never runs */
-    return presto_pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
-                                 err);
+    return presto__pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
+                                  err);
 }
 
 presto_status presto__pipeline_same(const presto_pipeline *pipeline, const char *json,

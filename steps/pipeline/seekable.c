@@ -48,6 +48,6 @@ presto_status presto_pipeline_seekable(const presto_pipeline *pipeline,
     presto__pipeline_options_of(pipeline, &options);
     options.set = set;
     options.set_count = 1;
-    return presto_pipeline_parse(presto_span_of_text(pipeline->json), pipeline->file, &options,
-                                 seekable_out, err);
+    return presto__pipeline_parse(presto_span_of_text(pipeline->json), pipeline->file, &options,
+                                  seekable_out, err);
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../base/rng_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 /* The largest output of a single step: 4 GiB. */
@@ -10,7 +12,7 @@
 
 /* The whole sample must be known when its row is asked for, except this output. */
 static bool goes_to_row(const presto_step_context *context, const presto_tensor_spec *spec) {
-    const presto_plan_worker *worker = context->worker;
+    const presto__plan_worker *worker = context->worker;
     return context->is_last && worker->run->output != NULL && !worker->is_wide &&
            (context->flags & PRESTO_STEP_SETS_FEATURES) == 0 &&
            context->target == worker->run->main && spec->dtype != PRESTO_STRING &&
@@ -19,7 +21,7 @@ static bool goes_to_row(const presto_step_context *context, const presto_tensor_
 
 presto_status presto_step_output(presto_step_context *context, const presto_tensor_spec *spec,
                                  void **data_out, presto_error *err) {
-    presto_plan_worker *worker = context->worker;
+    presto__plan_worker *worker = context->worker;
     size_t bytes;
     PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
     char text[PRESTO_SPEC_TEXT_BYTES];
@@ -49,23 +51,23 @@ presto_status presto__step_borrow(presto_step_context *context, size_t bytes, pr
 }
 
 void presto__step_return(presto_step_context *context, size_t bytes) {
-    const presto_plan_worker_options *options = &context->worker->options;
+    const presto__plan_worker_options *options = &context->worker->options;
     if (bytes > 0 && options->on_return != NULL)
         options->on_return(options->arena->on_grow_user, bytes);
 }
 
 void presto_step_note(presto_step_context *context, const char *text) {
-    const presto_plan_worker_options *options = &context->worker->options;
+    const presto__plan_worker_options *options = &context->worker->options;
     if (options->on_note != NULL)
         options->on_note(options->on_note_user, context->type->name, text);
 }
 
 presto_rng *presto_step_rng(presto_step_context *context) {
     if (!context->rng_ready) {
-        const presto_plan_worker *worker = context->worker;
-        presto_rng_key key = {worker->run->seed, worker->run->epoch, worker->sample.number,
-                              context->stream};
-        presto_rng_init(&context->rng, &key);
+        const presto__plan_worker *worker = context->worker;
+        presto__rng_key key = {worker->run->seed, worker->run->epoch, worker->sample.number,
+                               context->stream};
+        presto__rng_init(&context->rng, &key);
         context->rng_ready = true;
     }
     return &context->rng;
@@ -110,7 +112,7 @@ const presto_feature *presto_step_feature(presto_step_context *context, const ch
 
 presto_status presto_step_set_feature(presto_step_context *context, const char *name,
                                       const presto_tensor *value, presto_error *err) {
-    presto_plan_worker *worker = context->worker;
+    presto__plan_worker *worker = context->worker;
     size_t at = presto__plan_find_feature(&worker->sample, name, 0);
     if ((context->flags & PRESTO_STEP_SETS_FEATURES) == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -131,7 +133,7 @@ presto_status presto__plan_judge(presto_status status, presto_error *err) {
 }
 
 bool presto_step_is_cancelled(const presto_step_context *context) {
-    const presto_plan_worker *worker = context->worker;
+    const presto__plan_worker *worker = context->worker;
     return atomic_load_explicit(&worker->is_cancelled, memory_order_relaxed) ||
            (worker->options.should_stop != NULL &&
             worker->options.should_stop(worker->options.should_stop_user));
@@ -139,7 +141,7 @@ bool presto_step_is_cancelled(const presto_step_context *context) {
 
 presto_status presto_step_read_file(presto_step_context *context, presto_span path,
                                     presto_span *bytes_out, presto_error *err) {
-    const presto_plan_worker_options *options = &context->worker->options;
+    const presto__plan_worker_options *options = &context->worker->options;
     if (options->read_file == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "files cannot be read here");
     return options->read_file(options->read_file_user, path, options->arena, bytes_out, err);

@@ -2,16 +2,19 @@
 /* The features of the sample that a worker processes, and the names in its error messages. */
 #include <stdlib.h>
 
+#include "../../base/tensor_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint) {
     presto_span wanted = presto_span_of_text(name);
     if (hint < sample->feature_count && presto_span_equal(sample->features[hint].name, wanted))
         return hint;
-    return presto_sample_find(sample, wanted);
+    return presto__sample_find(sample, wanted);
 }
 
-static presto_status reserve_features(presto_plan_worker *worker, size_t count, presto_error *err) {
+static presto_status reserve_features(presto__plan_worker *worker, size_t count,
+                                      presto_error *err) {
     if (count <= worker->feature_capacity)
         return PRESTO_OK;
     size_t capacity = count + 8;
@@ -31,7 +34,7 @@ static presto_encoding encoding_of(const presto_tensor_spec *spec, bool is_main)
     return is_number && !is_main ? PRESTO_ENCODE_INT64 : PRESTO_ENCODE_TENSOR;
 }
 
-presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
+presto_status presto__plan_put_feature(presto__plan_worker *worker, size_t at, const char *name,
                                        const presto_tensor *value, presto_error *err) {
     if (at == SIZE_MAX) {
         at = worker->sample.feature_count;
@@ -46,11 +49,11 @@ presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, co
     return PRESTO_OK;
 }
 
-void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *err) {
+void presto__plan_name_step(presto__plan_worker *worker, size_t i, presto_error *err) {
     presto__error_prefix(err, presto__plan_step(worker->plan, i)->type->name);
 }
 
-presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,
+presto_status presto__plan_take_sample(presto__plan_worker *worker, const presto_sample *sample,
                                        presto_error *err) {
     PRESTO_TRY(reserve_features(worker, sample->feature_count, err));
     if (sample->feature_count > 0)

@@ -18,7 +18,7 @@ static bool stays(const presto__geometry *g) {
            g->height == g->in_height && g->width == g->in_width;
 }
 
-static presto_status name_feature(presto_plan_worker *worker, size_t i, const char *name,
+static presto_status name_feature(presto__plan_worker *worker, size_t i, const char *name,
                                   presto_status status, presto_error *err) {
     char prefix[96];
     snprintf(prefix, sizeof prefix, "feature \"%.64s\"", name);
@@ -27,7 +27,7 @@ static presto_status name_feature(presto_plan_worker *worker, size_t i, const ch
 }
 
 /* Position of a feature that has a value; SIZE_MAX: the sample lacks it, and may. */
-static presto_status find(presto_plan_worker *worker, size_t i, const char *name, size_t *at_out,
+static presto_status find(presto__plan_worker *worker, size_t i, const char *name, size_t *at_out,
                           presto_error *err) {
     const presto__follow *follow = presto__plan_step(worker->plan, i)->follow;
     *at_out = presto__plan_find_feature(&worker->sample, name, 0);
@@ -44,7 +44,7 @@ static presto_status find(presto_plan_worker *worker, size_t i, const char *name
 }
 
 /* A list stays a list. */
-static presto_status put(presto_plan_worker *worker, size_t at, const presto_tensor *value,
+static presto_status put(presto__plan_worker *worker, size_t at, const presto_tensor *value,
                          presto_error *err) {
     presto_encoding before = worker->sample.features[at].encoding;
     bool is_list = value->spec.rank <= 1 &&
@@ -57,7 +57,7 @@ static presto_status put(presto_plan_worker *worker, size_t at, const presto_ten
 }
 
 /* Run the step itself on another image, with the draw that it had. */
-static presto_status run_again(presto_plan_worker *worker, size_t i, const presto_tensor *in,
+static presto_status run_again(presto__plan_worker *worker, size_t i, const presto_tensor *in,
                                presto_tensor *out, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     presto_step_context *context = &worker->contexts[i];
@@ -70,7 +70,7 @@ static presto_status run_again(presto_plan_worker *worker, size_t i, const prest
     return step->type->run(step->state, context, in, out, err);
 }
 
-static presto_status move_pictures(presto_plan_worker *worker, size_t i,
+static presto_status move_pictures(presto__plan_worker *worker, size_t i,
                                    const presto__moving *moving, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     const presto__geometry *g = moving->geometry;
@@ -99,7 +99,7 @@ static presto_status move_pictures(presto_plan_worker *worker, size_t i,
 }
 
 /* Take the rows of boxes that are dropped out of the features that belong to them. */
-static presto_status drop_rows(presto_plan_worker *worker, size_t i,
+static presto_status drop_rows(presto__plan_worker *worker, size_t i,
                                const presto__moved_boxes *boxes, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     const presto__follow *follow = step->follow;
@@ -126,7 +126,7 @@ static presto_status drop_rows(presto_plan_worker *worker, size_t i,
     return PRESTO_OK;
 }
 
-static presto_status move_boxes(presto_plan_worker *worker, size_t i, const presto__moving *moving,
+static presto_status move_boxes(presto__plan_worker *worker, size_t i, const presto__moving *moving,
                                 presto_error *err) {
     const presto__coordinates *names = &moving->follow->boxes;
     presto__moved_boxes boxes = {.count = 0};
@@ -150,8 +150,8 @@ static presto_status move_boxes(presto_plan_worker *worker, size_t i, const pres
     return boxes.kept == NULL ? PRESTO_OK : drop_rows(worker, i, &boxes, err);
 }
 
-static presto_status move_points(presto_plan_worker *worker, size_t i, const presto__moving *moving,
-                                 presto_error *err) {
+static presto_status move_points(presto__plan_worker *worker, size_t i,
+                                 const presto__moving *moving, presto_error *err) {
     const presto__coordinates *names = &moving->follow->points;
     presto_tensor points[2];
     size_t at[2] = {0};
@@ -167,7 +167,7 @@ static presto_status move_points(presto_plan_worker *worker, size_t i, const pre
     return status < 0 ? name_feature(worker, i, names->given, status, err) : PRESTO_OK;
 }
 
-presto_status presto__plan_follow(presto_plan_worker *worker, size_t i, presto_error *err) {
+presto_status presto__plan_follow(presto__plan_worker *worker, size_t i, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     presto_step_context *context = &worker->contexts[i];
     if (step->follow == NULL || !context->has_moved)

@@ -108,7 +108,7 @@ static presto_status allocate(presto_plan *plan, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status plan_steps(presto_plan *plan, const presto_plan_options *options,
+static presto_status plan_steps(presto_plan *plan, const presto__plan_options *options,
                                 presto_error *err) {
     PRESTO_TRY(allocate(plan, err));
     size_t *line_ends = calloc(plan->step_count + 1, sizeof *line_ends);
@@ -131,15 +131,15 @@ static presto_status plan_steps(presto_plan *plan, const presto_plan_options *op
     return status;
 }
 
-void presto_plan_options_init(presto_plan_options *options, size_t struct_bytes) {
-    const presto_plan_options defaults = {.last_step = SIZE_MAX};
+void presto__plan_options_init(presto__plan_options *options, size_t struct_bytes) {
+    const presto__plan_options defaults = {.last_step = SIZE_MAX};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan_options *given,
-                              presto_plan **plan_out, presto_error *err) {
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
+presto_status presto__plan_new(const presto_pipeline *pipeline, const presto__plan_options *given,
+                               presto_plan **plan_out, presto_error *err) {
+    presto__plan_options options;
+    presto__plan_options_defaults(&options);
     PRESTO_TRY(presto__options_take(&options, sizeof options, given, err));
     if (options.last_step == SIZE_MAX)
         options.last_step = pipeline->step_count;
@@ -157,14 +157,14 @@ presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan
     plan->step_count = options.last_step - options.first_step;
     presto_status status = plan_steps(plan, &options, err);
     if (status < 0) {
-        presto_plan_free(plan);
+        presto__plan_free(plan);
         return status;
     }
     *plan_out = plan;
     return PRESTO_OK;
 }
 
-void presto_plan_free(presto_plan *plan) {
+void presto__plan_free(presto_plan *plan) {
     if (plan == NULL)
         return;
     for (size_t i = 0; i < plan->loaded_count; i++) {

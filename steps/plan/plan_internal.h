@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #include "../pipeline/pipeline_internal.h"
+#include "../pipelines_internal.h"
 
 typedef struct presto__plan_stage {
     size_t first; /* of the plan's steps */
@@ -63,7 +64,7 @@ presto_status presto__plan_explain(presto_plan *plan, const presto_tensor_spec *
 
 /** The surroundings of one running step. One a step and worker. */
 struct presto_step_context {
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     const presto_step_type *type;
     unsigned flags; /* of presto_step_flag, with the step's options */
     const void *model;
@@ -92,9 +93,9 @@ typedef struct presto__step_counters {
     _Atomic uint64_t unfused;
 } presto__step_counters;
 
-struct presto_plan_worker {
+struct presto__plan_worker {
     const presto_plan *plan; /* the caller's; outlives the worker */
-    presto_plan_worker_options options;
+    presto__plan_worker_options options;
     presto_arena arena; /* used if the caller gave none */
     bool owns_arena;
     size_t open_count; /* steps whose open_worker has succeeded */
@@ -106,7 +107,7 @@ struct presto_plan_worker {
     atomic_bool is_cancelled;
 
     /* The sample being run. */
-    const presto_plan_run_options *run;
+    const presto__plan_run_options *run;
     presto_sample sample; /* its features are `features` */
     presto_feature *features;
     size_t feature_capacity;
@@ -121,7 +122,7 @@ struct presto_plan_worker {
 };
 
 /** Put the name of step i before the message of its failure. */
-void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *err);
+void presto__plan_name_step(presto__plan_worker *worker, size_t i, presto_error *err);
 /** The same, with `status` as its value. As presto_fail(): a macro, so that analyzers see it. */
 #define presto__plan_fail(worker, i, status, err)                                                  \
     (presto__plan_name_step(worker, i, err), presto_status_pass(status))
@@ -130,29 +131,29 @@ void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *
 size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint);
 /** Start a sample. The steps work on a copy of its array of features, so a failure does not
  * change the caller's. */
-presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,
+presto_status presto__plan_take_sample(presto__plan_worker *worker, const presto_sample *sample,
                                        presto_error *err);
 /** Set feature `at` (SIZE_MAX: append one called `name`) of the worker's sample. */
-presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
+presto_status presto__plan_put_feature(presto__plan_worker *worker, size_t at, const char *name,
                                        const presto_tensor *value, presto_error *err);
 
 /** Measure a fused stage: which window must each step compute? < 0: it cannot be measured, and
  * must run step by step. */
-presto_status presto__windows_measure(presto_plan_worker *worker, const presto__plan_stage *group,
+presto_status presto__windows_measure(presto__plan_worker *worker, const presto__plan_stage *group,
                                       const presto_tensor *tensor);
 /** Run a stage that has been measured. */
-presto_status presto__windows_run(presto_plan_worker *worker, const presto__plan_stage *group,
+presto_status presto__windows_run(presto__plan_worker *worker, const presto__plan_stage *group,
                                   presto_tensor *tensor, presto_error *err);
 
 /** Move the features that follow step i, which has run. */
-presto_status presto__plan_follow(presto_plan_worker *worker, size_t i, presto_error *err);
+presto_status presto__plan_follow(presto__plan_worker *worker, size_t i, presto_error *err);
 
-void presto__timing_start(presto_plan_worker *worker);
+void presto__timing_start(presto__plan_worker *worker);
 /** Charge the time since the last mark to step i. */
-void presto__timing_mark(presto_plan_worker *worker, size_t i);
-void presto__timing_finish(presto_plan_worker *worker);
+void presto__timing_mark(presto__plan_worker *worker, size_t i);
+void presto__timing_finish(presto__plan_worker *worker);
 /** Count one output of step i. */
-void presto__count_output(presto_plan_worker *worker, size_t i, const presto_tensor *out);
+void presto__count_output(presto__plan_worker *worker, size_t i, const presto_tensor *out);
 void presto__count(_Atomic uint64_t *counter, uint64_t amount);
 
 /**

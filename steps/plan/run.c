@@ -3,10 +3,11 @@
 #include <errno.h>
 
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 /* Position of the feature that step i reads. */
-static presto_status find_input(presto_plan_worker *worker, size_t i, size_t *at_out,
+static presto_status find_input(presto__plan_worker *worker, size_t i, size_t *at_out,
                                 presto_error *err) {
     const char *name = presto__plan_step(worker->plan, i)->reads;
     presto_step_context *context = &worker->contexts[i];
@@ -22,12 +23,12 @@ static presto_status find_input(presto_plan_worker *worker, size_t i, size_t *at
     return PRESTO_OK;
 }
 
-static size_t find_target(presto_plan_worker *worker, size_t i, size_t input) {
+static size_t find_target(presto__plan_worker *worker, size_t i, size_t input) {
     const char *name = presto__plan_step(worker->plan, i)->writes;
     return name == NULL ? input : presto__plan_find_feature(&worker->sample, name, input);
 }
 
-static presto_status call(presto_plan_worker *worker, size_t i, const presto_tensor *in,
+static presto_status call(presto__plan_worker *worker, size_t i, const presto_tensor *in,
                           presto_tensor *out, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     presto_step_context *context = &worker->contexts[i];
@@ -42,7 +43,7 @@ static presto_status call(presto_plan_worker *worker, size_t i, const presto_ten
     return status;
 }
 
-static presto_status run_step(presto_plan_worker *worker, size_t i, presto_error *err) {
+static presto_status run_step(presto__plan_worker *worker, size_t i, presto_error *err) {
     size_t input;
     presto_tensor out;
     PRESTO_TRY(find_input(worker, i, &input, err));
@@ -67,7 +68,7 @@ static presto_status run_step(presto_plan_worker *worker, size_t i, presto_error
 
 /* Step by step, for a stage that cannot be measured: the same step then fails with the same
  * message. */
-static presto_status run_alone(presto_plan_worker *worker, const presto__plan_stage *group,
+static presto_status run_alone(presto__plan_worker *worker, const presto__plan_stage *group,
                                presto_error *err) {
     for (size_t i = group->first; i < group->first + group->count; i++) {
         presto_status status = run_step(worker, i, err);
@@ -79,7 +80,7 @@ static presto_status run_alone(presto_plan_worker *worker, const presto__plan_st
     return PRESTO_OK;
 }
 
-static presto_status run_stage(presto_plan_worker *worker, const presto__plan_stage *group,
+static presto_status run_stage(presto__plan_worker *worker, const presto__plan_stage *group,
                                presto_error *err) {
     size_t at;
     if (group->count == 1)
@@ -97,8 +98,8 @@ static presto_status run_stage(presto_plan_worker *worker, const presto__plan_st
     return PRESTO_OK;
 }
 
-static presto_status start_sample(presto_plan_worker *worker,
-                                  const presto_plan_run_options *options,
+static presto_status start_sample(presto__plan_worker *worker,
+                                  const presto__plan_run_options *options,
                                   const presto_sample *sample, presto_error *err) {
     const presto_plan *plan = worker->plan;
     size_t count = plan->step_count;
@@ -114,19 +115,19 @@ static presto_status start_sample(presto_plan_worker *worker,
     return PRESTO_OK;
 }
 
-void presto_plan_run_options_init(presto_plan_run_options *options, size_t struct_bytes) {
-    const presto_plan_run_options defaults = {0};
+void presto__plan_run_options_init(presto__plan_run_options *options, size_t struct_bytes) {
+    const presto__plan_run_options defaults = {0};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-presto_status presto_plan_run(presto_plan_worker *worker, const presto_plan_run_options *options,
-                              presto_sample *sample, presto_error *err) {
-    presto_plan_run_options taken;
+presto_status presto__plan_run(presto__plan_worker *worker, const presto__plan_run_options *options,
+                               presto_sample *sample, presto_error *err) {
+    presto__plan_run_options taken;
     const presto_plan *plan = worker->plan;
     if (plan->step_count == 0)
         return PRESTO_OK;
     if (options == NULL || options->struct_bytes != sizeof taken) {
-        presto_plan_run_options_defaults(&taken);
+        presto__plan_run_options_defaults(&taken);
         PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
         options = &taken;
     }

@@ -7,6 +7,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 #define OVERHEAD_DIVISOR 50
@@ -19,7 +20,7 @@ void presto__count(_Atomic uint64_t *counter, uint64_t amount) {
                           memory_order_relaxed);
 }
 
-void presto__timing_start(presto_plan_worker *worker) {
+void presto__timing_start(presto__plan_worker *worker) {
     worker->is_timed = worker->countdown == 0;
     if (worker->is_timed)
         worker->start_ns = worker->last_ns = presto__clock_ns();
@@ -27,7 +28,7 @@ void presto__timing_start(presto_plan_worker *worker) {
         worker->countdown--;
 }
 
-void presto__timing_mark(presto_plan_worker *worker, size_t i) {
+void presto__timing_mark(presto__plan_worker *worker, size_t i) {
     if (!worker->is_timed)
         return;
     uint64_t now = presto__clock_ns();
@@ -35,7 +36,7 @@ void presto__timing_mark(presto_plan_worker *worker, size_t i) {
     worker->last_ns = now;
 }
 
-void presto__timing_finish(presto_plan_worker *worker) {
+void presto__timing_finish(presto__plan_worker *worker) {
     if (!worker->is_timed)
         return;
     uint64_t cost_ns = (worker->plan->step_count + 1) * CLOCK_NS * OVERHEAD_DIVISOR;
@@ -55,7 +56,7 @@ static uint64_t volume(const presto_tensor *tensor) {
     return bytes;
 }
 
-void presto__count_output(presto_plan_worker *worker, size_t i, const presto_tensor *out) {
+void presto__count_output(presto__plan_worker *worker, size_t i, const presto_tensor *out) {
     presto__count(&worker->counters[i].samples, 1);
     presto__count(&worker->counters[i].out_bytes, volume(out));
 }
@@ -64,8 +65,8 @@ static uint64_t read_counter(const _Atomic uint64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void presto_plan_worker_stats_sized(const presto_plan_worker *worker, size_t i,
-                                    presto_step_stats *stats_out) {
+void presto__plan_worker_stats_sized(const presto__plan_worker *worker, size_t i,
+                                     presto_step_stats *stats_out) {
     static const presto__step_counters none;
     presto_step_stats stats = {0};
     const presto__step_counters *counters =

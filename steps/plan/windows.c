@@ -3,6 +3,7 @@
  * and how they compute only what the crop keeps. */
 #include <errno.h>
 
+#include "../pipelines_internal.h"
 #include "plan_internal.h"
 
 /* Do both work on the same feature, in place? */
@@ -54,7 +55,7 @@ void presto__plan_group(presto_plan *plan, bool no_fusion) {
 }
 
 /* Forwards: the whole shapes, then the window that the crop keeps of the last one. */
-static presto_status measure(presto_plan_worker *worker, const presto__plan_stage *group,
+static presto_status measure(presto__plan_worker *worker, const presto__plan_stage *group,
                              const presto_tensor *tensor) {
     size_t crop = group->first + group->count - 1;
     const presto_tensor_spec *spec = &tensor->spec;
@@ -83,7 +84,7 @@ static presto_status measure(presto_plan_worker *worker, const presto__plan_stag
 }
 
 /* Backwards: what each step has to compute. */
-static void spread(presto_plan_worker *worker, const presto__plan_stage *group) {
+static void spread(presto__plan_worker *worker, const presto__plan_stage *group) {
     for (size_t i = group->first + group->count - 2; i > group->first; i--) {
         const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
         const presto_step_windows *windows = step->type->windows;
@@ -94,7 +95,7 @@ static void spread(presto_plan_worker *worker, const presto__plan_stage *group) 
     }
 }
 
-presto_status presto__windows_measure(presto_plan_worker *worker, const presto__plan_stage *group,
+presto_status presto__windows_measure(presto__plan_worker *worker, const presto__plan_stage *group,
                                       const presto_tensor *tensor) {
     PRESTO_TRY(measure(worker, group, tensor));
     spread(worker, group);
@@ -113,7 +114,7 @@ static presto_part whole_of(const presto_tensor *tensor) {
 }
 
 /* The steps before the last one; *part is their input before, and their output after. */
-static presto_status run_parts(presto_plan_worker *worker, const presto__plan_stage *group,
+static presto_status run_parts(presto__plan_worker *worker, const presto__plan_stage *group,
                                presto_part *part, presto_error *err) {
     size_t last = group->first + group->count - 1;
     bool only_crops = presto__plan_step(worker->plan, last)->type->windows->run_window == NULL;
@@ -137,7 +138,7 @@ static presto_status run_parts(presto_plan_worker *worker, const presto__plan_st
 }
 
 /* Cut the crop's window out, if the step before could not deliver exactly that. */
-static presto_status crop_part(presto_plan_worker *worker, size_t crop, const presto_part *part,
+static presto_status crop_part(presto__plan_worker *worker, size_t crop, const presto_part *part,
                                presto_tensor *out, presto_error *err) {
     void *data;
     *out = part->tensor;
@@ -151,7 +152,7 @@ static presto_status crop_part(presto_plan_worker *worker, size_t crop, const pr
 }
 
 /* A step that makes its output from the window that it selected. */
-static presto_status run_last(presto_plan_worker *worker, size_t last, const presto_part *part,
+static presto_status run_last(presto__plan_worker *worker, size_t last, const presto_part *part,
                               presto_tensor *tensor, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, last);
     const presto_tensor_spec *spec = &worker->specs[last];
@@ -164,7 +165,7 @@ static presto_status run_last(presto_plan_worker *worker, size_t last, const pre
     return PRESTO_OK;
 }
 
-presto_status presto__windows_run(presto_plan_worker *worker, const presto__plan_stage *group,
+presto_status presto__windows_run(presto__plan_worker *worker, const presto__plan_stage *group,
                                   presto_tensor *tensor, presto_error *err) {
     size_t last = group->first + group->count - 1;
     const presto_step_windows *windows = presto__plan_step(worker->plan, last)->type->windows;

@@ -7,7 +7,7 @@
 #include "../pipelines_internal.h"
 #include "plan_internal.h"
 
-static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
+static presto_status allocate(presto__plan_worker *worker, presto_error *err) {
     size_t count = worker->plan->step_count + 1;
     worker->contexts = presto__memory_apart(count, sizeof *worker->contexts);
     worker->counters = presto__memory_apart(count, sizeof *worker->counters);
@@ -19,7 +19,7 @@ static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
+static presto_status open_steps(presto__plan_worker *worker, presto_error *err) {
     const presto_plan *plan = worker->plan;
     for (; worker->open_count < plan->step_count; worker->open_count++) {
         size_t i = worker->open_count;
@@ -40,18 +40,18 @@ static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
     return PRESTO_OK;
 }
 
-void presto_plan_worker_options_init(presto_plan_worker_options *options, size_t struct_bytes) {
-    const presto_plan_worker_options defaults = {0};
+void presto__plan_worker_options_init(presto__plan_worker_options *options, size_t struct_bytes) {
+    const presto__plan_worker_options defaults = {0};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-presto_status presto_plan_worker_new(const presto_plan *plan,
-                                     const presto_plan_worker_options *options,
-                                     presto_plan_worker **worker_out, presto_error *err) {
-    presto_plan_worker_options taken;
-    presto_plan_worker_options_defaults(&taken);
+presto_status presto__plan_worker_new(const presto_plan *plan,
+                                      const presto__plan_worker_options *options,
+                                      presto__plan_worker **worker_out, presto_error *err) {
+    presto__plan_worker_options taken;
+    presto__plan_worker_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    presto_plan_worker *worker = presto__memory_apart(1, sizeof *worker);
+    presto__plan_worker *worker = presto__memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     worker->plan = plan;
@@ -64,14 +64,14 @@ presto_status presto_plan_worker_new(const presto_plan *plan,
     if (status >= 0)
         status = open_steps(worker, err);
     if (status < 0) {
-        presto_plan_worker_free(worker);
+        presto__plan_worker_free(worker);
         return status;
     }
     *worker_out = worker;
     return PRESTO_OK;
 }
 
-void presto_plan_worker_free(presto_plan_worker *worker) {
+void presto__plan_worker_free(presto__plan_worker *worker) {
     if (worker == NULL)
         return;
     for (size_t i = 0; i < worker->open_count; i++) {
@@ -89,14 +89,14 @@ void presto_plan_worker_free(presto_plan_worker *worker) {
     free(worker);
 }
 
-size_t presto__plan_worker_memory(const presto_plan_worker *worker) {
+size_t presto__plan_worker_memory(const presto__plan_worker *worker) {
     size_t bytes = 0;
     for (size_t i = 0; worker != NULL && i < worker->open_count; i++)
         bytes += worker->contexts[i].buffer.capacity;
     return bytes;
 }
 
-void presto__plan_worker_cancel(presto_plan_worker *worker) {
+void presto__plan_worker_cancel(presto__plan_worker *worker) {
     if (worker == NULL)
         return;
     atomic_store(&worker->is_cancelled, true);

@@ -5,6 +5,7 @@
  */
 #include <presto/pipeline.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "fuzz.h"
 
 static const char *const models[] = {"unigram.model", "bpe.model",    "bpe-bytes.model",
@@ -15,22 +16,22 @@ static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
 typedef struct runner {
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
 } runner;
 
 static void runner_open(runner *r, const char *model) {
     char yaml[1024];
     presto_error err;
-    presto_plan_options options = {
+    presto__plan_options options = {
         .struct_bytes = sizeof options, .first_step = 1, .last_step = 2, .in = &string_spec};
     snprintf(yaml, sizeof yaml,
              "{name: f, source: {type: files}, steps: [{step: read-file}, "
              "{step: bpe-encode, model: \"%s/%s\"}]}",
              PRESTO_TOKENIZERS_DIR, model);
-    FUZZ_HOLDS(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >=
+    FUZZ_HOLDS(presto__pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >=
                0);
-    FUZZ_HOLDS(presto_plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
-    FUZZ_HOLDS(presto_plan_worker_new(r->plan, NULL, &r->worker, &err) >= 0);
+    FUZZ_HOLDS(presto__plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
+    FUZZ_HOLDS(presto__plan_worker_new(r->plan, NULL, &r->worker, &err) >= 0);
 }
 
 /* Appends the ids. */
@@ -39,7 +40,7 @@ static void run(runner *r, presto_span text, presto_buffer *ids) {
     presto_feature feature = {.name = presto_span_of_text("text"),
                               .tensor = {.spec = string_spec, .strings = &text}};
     presto_sample sample = {&feature, 1, 0};
-    FUZZ_HOLDS(presto_plan_run(r->worker, NULL, &sample, &err) == PRESTO_OK);
+    FUZZ_HOLDS(presto__plan_run(r->worker, NULL, &sample, &err) == PRESTO_OK);
     const presto_tensor *out = &sample.features[0].tensor;
     FUZZ_HOLDS(out->spec.dtype == PRESTO_INT32 && out->spec.rank == 1);
     FUZZ_HOLDS(presto_buffer_append(ids, presto_span_of(out->data, presto_tensor_bytes(out)),

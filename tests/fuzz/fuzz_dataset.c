@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of dataset.json. */
+#include "../../records/records_internal.h"
 #include "fuzz.h"
 
 #include <presto/dataset.h>
@@ -7,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_dataset_info info = {0};
     presto_error err;
-    if (presto_dataset_info_parse(presto_span_of(data, bytes), "dataset.json", &info, &err) ==
+    if (presto__dataset_info_parse(presto_span_of(data, bytes), "dataset.json", &info, &err) ==
         PRESTO_OK) {
         uint64_t records = 0;
         for (size_t i = 0; i < info.shard_count; i++) {
@@ -20,6 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                        info.features[i].spec.rank <= PRESTO_MAX_RANK);
         FUZZ_HOLDS(info.codec != NULL && info.id != NULL);
     }
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     return 0;
 }

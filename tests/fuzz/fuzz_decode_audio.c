@@ -5,6 +5,7 @@
  */
 #include <presto/pipeline.h>
 
+#include "../../steps/pipelines_internal.h"
 #include "fuzz.h"
 
 #define MOST_SAMPLES (1 << 20)
@@ -12,7 +13,7 @@
 typedef struct runner {
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_arena arena;
     presto_sample sample;
     presto_feature audio;
@@ -27,30 +28,30 @@ static void runner_open(runner *r, size_t steps) {
         "{step: mel-spectrogram, window: 4, stride: 40, fft-length: 8000, bands: 3, "
         "lower-edge: 0, upper-edge: 40}]}";
     presto_error err;
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .first_step = 1,
-                                   .last_step = 1 + steps,
-                                   .in = &string_spec};
-    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
-    FUZZ_HOLDS(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >=
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .first_step = 1,
+                                    .last_step = 1 + steps,
+                                    .in = &string_spec};
+    presto__plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
+    FUZZ_HOLDS(presto__pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >=
                0);
-    FUZZ_HOLDS(presto_plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
-    FUZZ_HOLDS(presto_plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
+    FUZZ_HOLDS(presto__plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
+    FUZZ_HOLDS(presto__plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
 }
 
 static void runner_close(runner *r) {
-    presto_plan_worker_free(r->worker);
-    presto_plan_free(r->plan);
+    presto__plan_worker_free(r->worker);
+    presto__plan_free(r->plan);
     presto_pipeline_free(r->pipeline);
     presto_arena_done(&r->arena);
 }
 
 static presto_status runner_run(runner *r, const presto_span *bytes, presto_error *err) {
-    presto_plan_run_options options = {.struct_bytes = sizeof options};
+    presto__plan_run_options options = {.struct_bytes = sizeof options};
     r->audio = (presto_feature){.name = presto_span_of_text("audio"),
                                 .tensor = {.spec = string_spec, .strings = bytes}};
     r->sample = (presto_sample){&r->audio, 1, 0};
-    return presto_plan_run(r->worker, &options, &r->sample, err);
+    return presto__plan_run(r->worker, &options, &r->sample, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../steps/pipelines_internal.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 typedef struct runner {
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_arena arena;
 } runner;
 
@@ -29,37 +31,37 @@ static void require(bool truth) {
 static void runner_open(runner *r, const char *steps, int channels, bool no_fusion) {
     char yaml[300], tail[200];
     presto_error err;
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .first_step = 1,
-                                   .last_step = 3,
-                                   .in = &string_spec,
-                                   .no_fusion = no_fusion};
-    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .first_step = 1,
+                                    .last_step = 3,
+                                    .in = &string_spec,
+                                    .no_fusion = no_fusion};
+    presto__plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(tail, sizeof tail, steps, channels);
 #pragma GCC diagnostic pop
     snprintf(yaml, sizeof yaml, "{name: f, source: {type: files}, steps: [{step: read-file}, %s]}",
              tail);
-    require(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >= 0);
-    require(presto_plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
-    require(presto_plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
+    require(presto__pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >= 0);
+    require(presto__plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
+    require(presto__plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
 }
 
 static void runner_close(runner *r) {
-    presto_plan_worker_free(r->worker);
-    presto_plan_free(r->plan);
+    presto__plan_worker_free(r->worker);
+    presto__plan_free(r->plan);
     presto_pipeline_free(r->pipeline);
     presto_arena_done(&r->arena);
 }
 
 static presto_status runner_run(runner *r, const presto_span *bytes, presto_tensor *out,
                                 presto_error *err) {
-    presto_plan_run_options options = {.struct_bytes = sizeof options};
+    presto__plan_run_options options = {.struct_bytes = sizeof options};
     presto_feature image = {.name = presto_span_of_text("image"),
                             .tensor = {.spec = string_spec, .strings = bytes}};
     presto_sample sample = {&image, 1, bytes->bytes};
-    presto_status status = presto_plan_run(r->worker, &options, &sample, err);
+    presto_status status = presto__plan_run(r->worker, &options, &sample, err);
     *out = sample.features[0].tensor;
     return status;
 }

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "../../steps/pipelines_internal.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
@@ -33,14 +35,14 @@ static void check_text(presto_span text) {
     }
 }
 
-static presto_span run(presto_plan_worker *worker, const presto_span *page, presto_arena *arena) {
-    presto_plan_run_options options = {.struct_bytes = sizeof options};
+static presto_span run(presto__plan_worker *worker, const presto_span *page, presto_arena *arena) {
+    presto__plan_run_options options = {.struct_bytes = sizeof options};
     presto_feature feature = {.name = presto_span_of_text("page"),
                               .tensor = {.spec = string_spec, .strings = page}};
     presto_sample sample = {&feature, 1, 0};
     presto_error err;
     presto_arena_reset(arena);
-    require(presto_plan_run(worker, &options, &sample, &err) == PRESTO_OK);
+    require(presto__plan_run(worker, &options, &sample, &err) == PRESTO_OK);
     return sample.features[0].tensor.strings[0];
 }
 
@@ -49,22 +51,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                                "extract-text, comments: true, content: any}]}";
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_arena arena = {0};
     presto_error err;
-    presto_plan_options options = {
+    presto__plan_options options = {
         .struct_bytes = sizeof options, .first_step = 1, .last_step = 2, .in = &string_spec};
-    presto_plan_worker_options settings = {.struct_bytes = sizeof settings, .arena = &arena};
+    presto__plan_worker_options settings = {.struct_bytes = sizeof settings, .arena = &arena};
     presto_span page = presto_span_of(data, bytes);
-    require(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &pipeline, &err) >= 0);
-    require(presto_plan_new(pipeline, &options, &plan, &err) >= 0);
-    require(presto_plan_worker_new(plan, &settings, &worker, &err) >= 0);
+    require(presto__pipeline_parse(presto_span_of_text(yaml), "f", NULL, &pipeline, &err) >= 0);
+    require(presto__plan_new(pipeline, &options, &plan, &err) >= 0);
+    require(presto__plan_worker_new(plan, &settings, &worker, &err) >= 0);
     presto_span text = run(worker, &page, &arena);
     check_text(text);
     size_t text_bytes = text.bytes;
     require(run(worker, &page, &arena).bytes == text_bytes);
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     presto_arena_done(&arena);
     return 0;

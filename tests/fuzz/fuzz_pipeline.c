@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../steps/pipelines_internal.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static void require(bool truth) {
@@ -19,10 +21,10 @@ static void check_plans(const presto_pipeline *pipeline) {
     size_t steps = presto_pipeline_step_count(pipeline);
     presto_plan *plan = NULL;
     presto_error err;
-    presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .last_step = steps,
-                                   .in = &presto_pipeline_source(pipeline)->output};
-    presto_status status = presto_plan_new(pipeline, &options, &plan, &err);
+    presto__plan_options options = {.struct_bytes = sizeof options,
+                                    .last_step = steps,
+                                    .in = &presto_pipeline_source(pipeline)->output};
+    presto_status status = presto__plan_new(pipeline, &options, &plan, &err);
     /* A model that nobody named is missed when the plan is made; a text starts no program and loads
      * no plugin. */
     if (status < 0) {
@@ -32,14 +34,14 @@ static void check_plans(const presto_pipeline *pipeline) {
         return;
     }
     require(presto_plan_step_count(plan) == steps);
-    presto_plan_free(plan);
+    presto__plan_free(plan);
 }
 
 static void check_read_back(const presto_pipeline *pipeline) {
     presto_pipeline *again = NULL;
     presto_error err;
     const char *json = presto_pipeline_json(pipeline);
-    require(presto_pipeline_parse(presto_span_of_text(json), "json", NULL, &again, &err) ==
+    require(presto__pipeline_parse(presto_span_of_text(json), "json", NULL, &again, &err) ==
             PRESTO_OK);
     require(strcmp(presto_pipeline_json(again), json) == 0);
     presto_pipeline_free(again);
@@ -56,7 +58,7 @@ static void check_rest(const presto_pipeline *pipeline, presto_span text, size_t
     if (snprintf(from, sizeof from, "from=%s", presto_pipeline_representation_name(pipeline, r)) >=
         (int)sizeof from)
         return;
-    require(presto_pipeline_parse(text, "fuzz", &options, &rest, &err) == PRESTO_OK);
+    require(presto__pipeline_parse(text, "fuzz", &options, &rest, &err) == PRESTO_OK);
     size_t behind = presto_pipeline_representation_steps(pipeline, r);
     require(presto_pipeline_step_count(rest) == presto_pipeline_step_count(pipeline) - behind);
     require(presto_pipeline_representation_count(rest) ==
@@ -69,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_pipeline *pipeline = NULL;
     presto_error err;
     presto_status status =
-        presto_pipeline_parse(presto_span_of(data, bytes), "fuzz", NULL, &pipeline, &err);
+        presto__pipeline_parse(presto_span_of(data, bytes), "fuzz", NULL, &pipeline, &err);
     if (status < 0) {
         require(pipeline == NULL && err.status == status && err.message[0] != '\0');
         return 0;

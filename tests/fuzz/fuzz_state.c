@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a stream, loaded into all kinds of orders and by one rank or three of them, and into
  * a mix. */
+#include "../../loader/loader_internal.h"
 #include "fuzz.h"
 
 #include "source/mix/mix_internal.h"
@@ -70,6 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             if (mix != NULL)
                 load(json, mix, SAMPLES + SAMPLES / 2, (presto_shuffle_kind)shuffle, world);
         }
-    presto_source_free(mix);
+    presto__source_free(mix);
     return 0;
 }

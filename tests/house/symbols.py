@@ -3,7 +3,7 @@
 """The shared library shows the symbols of tests/abi/exports.txt and no others, each is declared in a public header, and somebody outside
 the library needs it.
 
-Who needs a function: a program, the Python package, an example, a document, a benchmark, or an inline function of a public header (its
+Who needs a function: a program, the Python package, an example, a document, or an inline function of a public header (its
 twin, marked so in the list). What nobody needs is private: presto__x, in the header that its folder shares (records_internal.h,
 pipelines_internal.h, loader_internal.h) or that of its room. KEPT has what is public all the same.
 
@@ -14,18 +14,26 @@ import re
 import subprocess
 import sys
 
-USERS = ["tools", "python", "examples", "docs", "bench"]
+USERS = ["tools", "python", "examples", "docs"]
 # What a step in a plugin calls: all of presto/step.h.
 PLUGIN_HEADERS = ["step.h"]
 KEPT = {
     "presto_arena_alloc": "arenas are for callers of presto_example_parse and for steps",
     "presto_arena_init": "arenas are for callers of presto_example_parse and for steps",
-    "presto_codec_format": "the inverse of presto_codec_parse",
+    "presto_buffer_append": "the caller's buffers, which functions append to",
+    "presto_crc32c": "the checksum of frames, with presto_crc32c_mask",
+    "presto_dataset_free": "a dataset is read record by record, without a loader",
+    "presto_dataset_open": "a dataset is read record by record, without a loader",
     "presto_error_set_errno": "steps of plugins report failed calls of the system",
     "presto_pipeline_representation_count": "the bound for presto_pipeline_representation_name",
-    "presto_source_open_raw": "beside presto_source_open_dataset and _records, the third kind of source",
-    "presto_spec_parse": "the inverse of presto_spec_format",
-    "presto_status_text": "a status without an error, in words",
+    "presto_rng_below": "random steps of plugins draw with it",
+    "presto_rng_next": "random steps of plugins draw with it",
+    "presto_rng_uniform": "random steps of plugins draw with it",
+    "presto_shard_file_bytes": "a TFRecord file is read record by record",
+    "presto_shard_free": "a TFRecord file is read record by record",
+    "presto_shard_index": "a TFRecord file is read record by record",
+    "presto_shard_open": "a TFRecord file is read record by record",
+    "presto_shard_records": "a TFRecord file is read record by record",
     "presto_sweep_bound_name": "the names in results.json",
     "presto_sweep_get_confidence": "how sure a recommendation is, in figures",
     "presto_sweep_score": "the same results with other weights",

@@ -25,7 +25,7 @@ void presto__source_done(presto_source *source) {
     presto__subset_free(source->subset);
 }
 
-void presto_source_free(presto_source *source) {
+void presto__source_free(presto_source *source) {
     if (source != NULL)
         source->ops->free(source);
 }

@@ -10,6 +10,7 @@
 #include "../../../base/retry_internal.h"
 #include "../../../records/records_internal.h"
 #include "../../../storage/storage_internal.h"
+#include "../../loader_internal.h"
 #include "source_dataset_internal.h"
 
 static void dataset_free(presto_source *base) {
@@ -130,7 +131,7 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
     char text[PRESTO_CODEC_TEXT_BYTES];
     const presto_codec_spec *codec = dataset_codec(base);
-    presto_codec_format(codec, text);
+    presto__codec_format(codec, text);
     presto__digest_add(digest, text, strlen(text));
     if (base->is_raw)
         presto__digest_add(digest, PRESTO_RECORD_FEATURE, strlen(PRESTO_RECORD_FEATURE));
@@ -308,14 +309,14 @@ presto_status presto__dataset_open_source(presto_dataset *dataset, presto_source
     return open_source(dataset, false, source_out, err);
 }
 
-presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source **source_out,
-                                         presto_error *err) {
+presto_status presto__source_open_dataset(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err) {
     presto_source *source;
     PRESTO_TRY(open_source(dataset, false, &source, err));
     if (!presto_dataset_is_ours(dataset)) {
         presto_status status = presto__dataset_look(source, err);
         if (status < 0) {
-            presto_source_free(source);
+            presto__source_free(source);
             return status;
         }
     }
@@ -323,7 +324,7 @@ presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source 
     return PRESTO_OK;
 }
 
-presto_status presto_source_open_records(presto_dataset *dataset, presto_source **source_out,
-                                         presto_error *err) {
+presto_status presto__source_open_records(presto_dataset *dataset, presto_source **source_out,
+                                          presto_error *err) {
     return open_source(dataset, true, source_out, err);
 }

@@ -84,7 +84,7 @@ bool presto__dataset_owned(const presto__reader *reader, size_t i);
 /** Declare what the first records have in common. */
 presto_status presto__dataset_look(presto_source *base, presto_error *err);
 
-/** As presto_source_open_dataset, without a look at records of other programs. */
+/** As presto__source_open_dataset, without a look at records of other programs. */
 presto_status presto__dataset_open_source(presto_dataset *dataset, presto_source **source_out,
                                           presto_error *err);
 

@@ -476,7 +476,7 @@ presto_status presto__dataset_reader_new(presto_source *source,
     presto_status status = presto__example_layout_new(&specs, &reader->layout, err);
     const presto_codec_spec *codec = source->ops->codec(source);
     char text[PRESTO_CODEC_TEXT_BYTES];
-    if (status == PRESTO_OK && strcmp(presto_codec_format(codec, text), "none") != 0)
+    if (status == PRESTO_OK && strcmp(presto__codec_format(codec, text), "none") != 0)
         status = presto_codec_new(codec, &reader->codec, err);
     if (status < 0) {
         presto__dataset_reader_free(&reader->base);

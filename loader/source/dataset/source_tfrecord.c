@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../../base/tensor_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "source_tfrecord_internal.h"
 
@@ -75,7 +76,7 @@ static presto_status class_of(const presto__tfrecord_source *source, const prest
 static presto_status number_label(const presto__tfrecord_source *source, presto_arena *arena,
                                   presto_sample *sample, presto_error *err) {
     presto_error why;
-    size_t at = presto_sample_find(sample, presto_span_of_text("label"));
+    size_t at = presto__sample_find(sample, presto_span_of_text("label"));
     presto_feature *feature = at == SIZE_MAX ? NULL : &sample->features[at];
     if (feature == NULL || !presto__feature_has_value(feature))
         return PRESTO_OK;
@@ -277,7 +278,7 @@ static presto_status tfrecord_identify(const presto_source *base, bool as_named,
     const presto__tfrecord_source *source = (const presto__tfrecord_source *)(const void *)base;
     const char *label = source->label == NULL ? "" : source->label;
     char codec[PRESTO_CODEC_TEXT_BYTES];
-    presto_codec_format(&source->codec, codec);
+    presto__codec_format(&source->codec, codec);
     presto__digest_add(digest, &source->is_chosen, sizeof source->is_chosen);
     presto__digest_add(digest, label, strlen(label) + 1);
     presto__digest_add(digest, codec, strlen(codec) + 1);

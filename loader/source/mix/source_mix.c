@@ -320,8 +320,8 @@ static const presto_codec_spec *mix_codec(const presto_source *base) {
             return NULL;
         if (first == NULL)
             first = codec;
-        presto_codec_format(first, text[0]);
-        presto_codec_format(codec, text[1]);
+        presto__codec_format(first, text[0]);
+        presto__codec_format(codec, text[1]);
         if (strcmp(text[0], text[1]) != 0 ||
             !presto_span_equal(first->dictionary, codec->dictionary))
             return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a file is, by content: formats, texts of all kinds, and bytes that are no text. */
+#include "../../../base/rng_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -166,9 +167,9 @@ END_TEST
 
 START_TEST(bytes_of_no_known_format_are_no_text) {
     uint8_t bytes[3000];
-    const presto_rng_key key = {presto_check_seed(), 0, 0, 0};
+    const presto__rng_key key = {presto_check_seed(), 0, 0, 0};
     presto_rng rng;
-    presto_rng_init(&rng, &key);
+    presto__rng_init(&rng, &key);
     for (int round = 0; round < 200; round++) {
         size_t count = 1000 + presto_rng_below(&rng, sizeof bytes - 1000);
         for (size_t i = 0; i < count; i++)

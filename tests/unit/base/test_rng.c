@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "../../../base/rng_internal.h"
 #include "philox_internal.h"
 #include "presto_check.h"
 
@@ -19,28 +20,28 @@ START_TEST(philox_gives_the_same_numbers_as_numpy) {
 END_TEST
 
 START_TEST(draws_depend_on_every_part_of_the_key) {
-    const presto_rng_key base = {1, 2, 3, 4};
-    presto_rng_key variants[] = {base, base, base, base};
+    const presto__rng_key base = {1, 2, 3, 4};
+    presto__rng_key variants[] = {base, base, base, base};
     variants[0].seed++;
     variants[1].epoch++;
     variants[2].sample++;
     variants[3].stream++;
     presto_rng a, b;
-    presto_rng_init(&a, &base);
+    presto__rng_init(&a, &base);
     uint64_t first = presto_rng_next(&a);
     for (size_t i = 0; i < 4; i++) {
-        presto_rng_init(&b, &variants[i]);
+        presto__rng_init(&b, &variants[i]);
         ck_assert_uint_ne(first, presto_rng_next(&b));
     }
-    presto_rng_init(&b, &base);
+    presto__rng_init(&b, &base);
     ck_assert_uint_eq(first, presto_rng_next(&b));
 }
 END_TEST
 
 START_TEST(numbers_below_a_bound_are_uniform) {
-    const presto_rng_key key = {presto_check_seed(), 0, 0, 0};
+    const presto__rng_key key = {presto_check_seed(), 0, 0, 0};
     presto_rng rng;
-    presto_rng_init(&rng, &key);
+    presto__rng_init(&rng, &key);
     enum { bound = 7, draws = 70000 };
     unsigned counts[bound] = {0};
     for (int i = 0; i < draws; i++) {

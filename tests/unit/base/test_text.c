@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts from outside: what people see of them, and what UTF-8 formats keep of them. */
+#include "../../../base/rng_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -109,7 +110,7 @@ START_TEST(names_of_any_bytes_come_back_from_utf8) {
         free(text);
     }
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (int round = 0; round < 20000; round++) {
         /* Of letters that make escapes, and of all others. */
         static const char odd[] = "\\x5cf0\0\xff\xc3\xa4";

@@ -3,6 +3,7 @@
 #ifndef FILES_CHECK_H
 #define FILES_CHECK_H
 
+#include "../../../steps/pipelines_internal.h"
 #include "folder_check.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static inline presto_pipeline *pipeline_of(const char *label) {
              label);
     presto_pipeline *pipeline;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
                  &err);
     return pipeline;
 }

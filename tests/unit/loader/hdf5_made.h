@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -104,9 +106,9 @@ static inline presto_status open_source(const char *options) {
     char yaml[400];
     snprintf(yaml, sizeof yaml, "{name: p, source: {type: hdf5, samples: %zu%s}, steps: []}",
              WINDOW, options);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
-    return presto_source_open_raw(pipeline, (const char *const *)&dir, 1, &source, &err);
+    return presto__source_open_raw(pipeline, (const char *const *)&dir, 1, &source, &err);
 }
 
 static inline void set_up(void) {
@@ -115,7 +117,7 @@ static inline void set_up(void) {
 }
 
 static inline void close_source(void) {
-    presto_source_free(source);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     source = NULL;
     pipeline = NULL;

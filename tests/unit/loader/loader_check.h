@@ -3,6 +3,8 @@
 #ifndef LOADER_CHECK_H
 #define LOADER_CHECK_H
 
+#include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <inttypes.h>
@@ -28,7 +30,7 @@ static inline float made_value(uint64_t sample, size_t i) {
     return (float)(sample * 31 + i * 7 % 1000) / 8;
 }
 
-static inline void append_made(presto_shard_writer *writer, presto_codec *codec, const made *how,
+static inline void append_made(presto__shard_writer *writer, presto_codec *codec, const made *how,
                                uint64_t number, uint64_t *raw_bytes) {
     size_t values = how->values + (number == how->odd);
     float *x = malloc((values + 1) * sizeof *x);
@@ -54,8 +56,8 @@ static inline void append_made(presto_shard_writer *writer, presto_codec *codec,
     presto_buffer raw = {0}, stored = {0};
     presto_error err;
     ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
-    ck_assert_ok(presto_codec_compress(codec, presto_buffer_span(&raw), &stored, &err), &err);
-    ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&stored), &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, presto_buffer_span(&raw), &stored, &err), &err);
+    ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&stored), &err), &err);
     *raw_bytes += raw.bytes;
     presto_buffer_done(&raw);
     presto_buffer_done(&stored);
@@ -75,23 +77,23 @@ static inline void make_dataset(const char *dir, const made *how) {
     info.shards = calloc(how->shards, sizeof *info.shards);
     info.shard_count = how->shards;
     for (size_t s = 0; s < how->shards; s++) {
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.sync = false;
         options.compression = how->file_compression;
         char name[64], path[700];
         snprintf(name, sizeof name, "data-%05zu-of-%05zu.tfrecord%s", s, how->shards,
                  endings[how->file_compression]);
         snprintf(path, sizeof path, "%s/%s", dir, name);
-        presto_shard_writer *writer;
-        ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+        presto__shard_writer *writer;
+        ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
         uint64_t raw_bytes = 0;
         for (uint64_t i = how->samples * s / how->shards; i < how->samples * (s + 1) / how->shards;
              i++)
             append_made(writer, codec, how, i, &raw_bytes);
-        presto_shard_summary summary;
-        ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-        presto_shard_writer_free(writer);
+        presto__shard_summary summary;
+        ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+        presto__shard_writer_free(writer);
         info.shards[s] = (presto_dataset_shard){.file = strdup(name),
                                                 .records = summary.records,
                                                 .stored_bytes = summary.stored_bytes,
@@ -112,23 +114,23 @@ static inline void make_dataset(const char *dir, const made *how) {
                  .rank = 1,
                  .dims = {how->odd < how->samples ? -1 : (int64_t)how->values}}};
     info.main_feature = strdup("x");
-    info.codec = strdup(presto_codec_format(&spec, text));
+    info.codec = strdup(presto__codec_format(&spec, text));
     info.file_compression = how->file_compression;
     info.tool_version = strdup("test");
-    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
 }
 
 /** Remove the digest of the input from `dir`/dataset.json. */
 static inline void forget_input(const char *dir) {
     presto_error err;
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(dir, &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(dir, &info, &err), &err);
     ck_assert_ptr_nonnull(info.input);
     free(info.input);
     info.input = NULL;
-    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
 }
 
 /** A dataset and its source, opened. */
@@ -144,12 +146,12 @@ static inline opened open_made(const char *dir, bool map) {
     presto_shard_options_defaults(&options);
     options.map = map;
     ck_assert_ok(presto_dataset_open(&dir, 1, &options, &data.dataset, &err), &err);
-    ck_assert_ok(presto_source_open_dataset(data.dataset, &data.source, &err), &err);
+    ck_assert_ok(presto__source_open_dataset(data.dataset, &data.source, &err), &err);
     return data;
 }
 
 static inline void close_made(opened *data) {
-    presto_source_free(data->source);
+    presto__source_free(data->source);
     presto_dataset_free(data->dataset);
 }
 
@@ -193,7 +195,7 @@ static inline uint32_t digest_stream(presto_source *source, const presto_plan *p
                                      const presto_loader_options *options, uint64_t *samples_out,
                                      presto_status wanted, presto_error *err) {
     presto_loader *loader;
-    ck_assert_ok(presto_loader_open(source, plan, options, &loader, err), err);
+    ck_assert_ok(presto__loader_open(source, plan, options, &loader, err), err);
     uint32_t digest = 0;
     uint64_t samples = 0;
     presto_batch *batch;

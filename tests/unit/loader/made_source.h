@@ -68,7 +68,7 @@ static inline uint64_t made_digest(const presto_source *source) {
 }
 
 /** `count` samples that claim to be `sample_bytes` each on disk; the rest of `how` but base and ops
- * is copied. presto_source_free frees it. */
+ * is copied. presto__source_free frees it. */
 static inline presto_source *make_source(
     const made_source *how, uint64_t count, uint64_t sample_bytes,
     presto_status (*fetch)(presto__reader *, const uint64_t *, size_t, presto__blocks *,

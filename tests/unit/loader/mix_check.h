@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <presto/mix.h>
@@ -29,8 +31,8 @@ static inline uint64_t pick(uint64_t least, uint64_t most) {
 }
 
 static inline void start_random(void) {
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
 }
 
 /* Datasets in folders of their own, and their mix. */
@@ -140,7 +142,7 @@ static inline presto_status take(presto_source *source, const presto_loader_opti
     presto_loader *loader;
     presto_batch *batch;
     presto_status status = PRESTO_OK;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     for (size_t i = 0; i < most; i++) {
         status = presto_loader_next(loader, &batch, &err);
         if (status != PRESTO_OK)

@@ -3,6 +3,7 @@
 #ifndef RAGGED_CHECK_H
 #define RAGGED_CHECK_H
 
+#include "../../../records/records_internal.h"
 #include "loader_check.h"
 
 enum { MOST_VALUES = 9, FEATURES = 7, SAMPLES = 150 };
@@ -93,24 +94,24 @@ static inline void make_values(uint64_t number, sample_values *v) {
 
 static inline void write_samples(uint64_t count) {
     presto_error err;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     dir = presto_check_temp_dir();
     snprintf(path, sizeof path, "%s/some.tfrecord", dir);
-    presto_shard_writer *writer;
+    presto__shard_writer *writer;
     presto_buffer raw = {0};
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t i = 0; i < count; i++) {
         sample_values v;
         make_values(i, &v);
         raw.bytes = 0;
         ck_assert_ok(presto_example_append(&raw, &v.sample, &err), &err);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
     }
-    presto_shard_summary summary;
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    presto__shard_summary summary;
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     presto_buffer_done(&raw);
 }
 
@@ -146,8 +147,8 @@ static inline opened open_samples(uint64_t count) {
                                             .raw_bytes = bytes,
                                             .crc32c = presto_crc32c(0, content, bytes)};
     free(content);
-    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
     return open_made(dir, false);
 }
 

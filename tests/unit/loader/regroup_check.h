@@ -3,6 +3,8 @@
 #ifndef REGROUP_CHECK_H
 #define REGROUP_CHECK_H
 
+#include "../../../base/rng_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "presto_check.h"
 
 #include <stdatomic.h>
@@ -139,8 +141,8 @@ static inline setting make_setting(void) {
              s.length, s.pads ? "pad" : "drop", bos, eos);
     const presto_pipeline_options reading = {
         .struct_bytes = sizeof reading, .steps = own, .step_count = 1};
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &reading, &s.pipeline, &err),
-                 &err);
+    ck_assert_ok(
+        presto__pipeline_parse(presto_span_of_text(yaml), "p", &reading, &s.pipeline, &err), &err);
     atomic_store(&failing, -1);
     atomic_store(&failing_too, -1);
     return s;
@@ -205,8 +207,8 @@ static inline way random_way(void) {
 }
 
 static inline void start_random(void) {
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
 }
 
 #endif

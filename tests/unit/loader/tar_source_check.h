@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 #include "tar_made.h"
@@ -23,10 +25,10 @@ static inline presto_status open_at(const char *options, const char *const *path
              "{name: p, source: {type: tar, match: ['*.bin', '*.raw']%s}, "
              "steps: [{step: read-file, yields: concatenated}]}",
              options);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
-    ck_assert_ok(presto_plan_new(pipeline, NULL, &plan, &err), &err);
-    return presto_source_open_raw(pipeline, paths, count, &source, &err);
+    ck_assert_ok(presto__plan_new(pipeline, NULL, &plan, &err), &err);
+    return presto__source_open_raw(pipeline, paths, count, &source, &err);
 }
 
 static inline presto_status open_source(const char *options) {
@@ -39,8 +41,8 @@ static inline void set_up(void) {
 }
 
 static inline void close_source(void) {
-    presto_source_free(source);
-    presto_plan_free(plan);
+    presto__source_free(source);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     source = NULL;
     plan = NULL;
@@ -155,7 +157,7 @@ static inline void count_stream(const presto_loader_options *options, unsigned *
     presto_loader_options mine = *options;
     mine.cache.plan = options->cache.bytes > 0 ? plan : NULL;
     ck_assert_ok(
-        presto_loader_open(source, mine.cache.plan == NULL ? plan : NULL, &mine, &loader, &err),
+        presto__loader_open(source, mine.cache.plan == NULL ? plan : NULL, &mine, &loader, &err),
         &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How batches are divided into blocks of work. */
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 #include "engine/workers_internal.h"
@@ -12,7 +13,7 @@ static const made large = {.samples = 200, .shards = 2, .values = 5000, .odd = 7
 static presto__blocking blocking_of(presto_source *source, const presto_loader_options *options) {
     presto_loader *loader;
     presto_error err;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     presto__blocking blocking = loader->blocking;
     presto_loader_free(loader);
     ck_assert_uint_eq(blocking.batch_rows, BATCH);

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "loader_check.h"
 
 #include <presto/pipeline.h>
@@ -31,16 +34,16 @@ static stream open_text(const char *step, size_t sample_bytes) {
              sample_bytes, step);
     const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
                                              .code = PRESTO_CODE_ALWAYS};
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "t", &reading, &s.pipeline, &err),
-                 &err);
-    ck_assert_ok(presto_source_open_raw(s.pipeline, NULL, 0, &s.source, &err), &err);
-    ck_assert_ok(presto_plan_new(s.pipeline, NULL, &s.plan, &err), &err);
+    ck_assert_ok(
+        presto__pipeline_parse(presto_span_of_text(yaml), "t", &reading, &s.pipeline, &err), &err);
+    ck_assert_ok(presto__source_open_raw(s.pipeline, NULL, 0, &s.source, &err), &err);
+    ck_assert_ok(presto__plan_new(s.pipeline, NULL, &s.plan, &err), &err);
     return s;
 }
 
 static void close_all(stream *s) {
-    presto_plan_free(s->plan);
-    presto_source_free(s->source);
+    presto__plan_free(s->plan);
+    presto__source_free(s->source);
     presto_pipeline_free(s->pipeline);
     /* No process is left, not even a dead one. */
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
@@ -54,7 +57,7 @@ static bool run(const stream *s, const presto_loader_options *options, size_t mo
     presto_batch *batch;
     presto_error err;
     presto_status status = PRESTO_OK;
-    ck_assert_ok(presto_loader_open(s->source, s->plan, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(s->source, s->plan, options, &loader, &err), &err);
     for (size_t i = 0; i < most && status == PRESTO_OK; i++) {
         status = presto_loader_next(loader, &batch, &err);
         if (status != PRESTO_OK)
@@ -110,8 +113,8 @@ END_TEST
 
 START_TEST(any_chain_of_stops_gives_the_stream_of_one_run) {
     presto_rng rng;
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
     stream s = open_text("{step: command, run: [cat], output: \"uint8[?]\", workers: 2}", 2000);
     presto_loader_options options = shuffled(2);
     uint32_t wanted = 0, got = 0;
@@ -143,7 +146,7 @@ START_TEST(ranks_have_each_sample_once) {
         options.range.epochs = 1;
         options.range.rank = rank;
         options.range.world = 3;
-        ck_assert_ok(presto_loader_open(s.source, s.plan, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(s.source, s.plan, &options, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             for (size_t row = 0; row < batch->rows; row++)
                 seen[batch->sample_numbers[row]]++;
@@ -170,7 +173,7 @@ START_TEST(a_worker_that_dies_ends_the_job_under_any_policy) {
         options.errors.policy = PRESTO_ON_ERROR_SKIP;
         options.errors.skip_limit = UINT64_MAX;
         options.errors.skip_fraction = 1;
-        ck_assert_ok(presto_loader_open(s.source, s.plan, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(s.source, s.plan, &options, &loader, &err), &err);
         presto_status status;
         while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
             presto_batch_release(batch);
@@ -200,7 +203,7 @@ START_TEST(a_stream_of_processes_that_hang_can_be_stopped) {
         int asked = 0;
         options.should_stop = stops_at_once;
         options.should_stop_user = &asked;
-        ck_assert_ok(presto_loader_open(s.source, s.plan, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(s.source, s.plan, &options, &loader, &err), &err);
         ck_assert_status(presto_loader_next(loader, &batch, &err), PRESTO_ERR_STOPPED, &err);
         presto_loader_free(loader);
     }

@@ -220,7 +220,7 @@ START_TEST(features_are_described_as_they_are_over_all_samples) {
     presto_error err;
     ck_assert_ok(convert("photos", "out", &options, &result, &err), &err);
     presto_dataset_info info;
-    ck_assert_ok(presto_dataset_info_read(at("out"), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at("out"), &info, &err), &err);
     ck_assert_uint_eq(info.feature_count, 3);
     char text[PRESTO_SPEC_TEXT_BYTES];
     ck_assert_str_eq(info.features[0].name, "image");
@@ -229,7 +229,7 @@ START_TEST(features_are_described_as_they_are_over_all_samples) {
     ck_assert_str_eq(presto_spec_format(&info.features[2].spec, text, sizeof text), "int64");
     ck_assert_str_eq(info.main_feature, "image");
     ck_assert_str_eq(info.stored, "decoded");
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     tear_down();
 }
 END_TEST

@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE /* flock */
 #include <sys/stat.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "cache/disk_internal.h"
 
 #include "cache_check.h"
@@ -82,7 +84,7 @@ START_TEST(a_second_loader_reads_nothing_but_the_cache) {
         presto_batch *batch;
         presto_error err;
         presto_loader_stats stats;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK)
             presto_batch_release(batch);
         presto_loader_get_stats(loader, &stats);
@@ -114,7 +116,7 @@ START_TEST(batches_from_it_outlive_the_loader_and_the_files) {
         presto_loader *loader;
         presto_batch *batches[60];
         size_t count = 0;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         while (presto_loader_next(loader, &batches[count], &err) == PRESTO_OK)
             count++;
         presto_loader_stats stats;
@@ -156,7 +158,7 @@ static void flip_something(const char *path, void *user) {
 START_TEST(whatever_is_damaged_in_it_the_stream_stays_the_same) {
     set_up();
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     made how = {.samples = 200, .shards = 2, .values = 500, .odd = UINT64_MAX};
     make_dataset(data_dir, &how);
     opened data = open_made(data_dir, false);
@@ -181,19 +183,19 @@ START_TEST(options_that_make_no_sense_are_refused) {
     presto_loader *loader = NULL;
     presto_error err;
     options.cache.dir = cache_dir;
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     options.cache.bytes = 1000;
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     ck_assert_uint_eq(each_file(NULL, NULL), 0);
     options.cache.bytes = 1 << 20;
     options.output = PRESTO_OUTPUT_RECORDS;
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     options.output = PRESTO_OUTPUT_BATCHES;
     options.cache.dir = "/proc/no/such/folder";
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err), PRESTO_ERR_IO,
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err), PRESTO_ERR_IO,
                      &err);
     ck_assert_ptr_nonnull(strstr(err.file, "/proc/no/such/folder"));
     ck_assert_ptr_null(loader);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "made_source.h"
 
 #define FILES 60
@@ -120,7 +122,7 @@ static uint64_t deliver(const presto_stream *stream, const presto_loader_options
     presto_batch *batch;
     presto_status status;
     uint64_t digest = 1469598103934665603u, rows = 0, left_out = 0;
-    ck_assert_ok(presto_loader_open(stream->source, stream->plan, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(stream->source, stream->plan, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {
             ck_assert(wanted[batch->sample_numbers[i]]);
@@ -180,7 +182,7 @@ START_TEST(dropped_samples_are_in_no_budget) {
     set_up(true);
     open_files(&stream, false);
     presto_loader_options options = with(2);
-    ck_assert_ok(presto_loader_open(stream.source, stream.plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(stream.source, stream.plan, &options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
         presto_batch_release(batch);
     ck_assert_status(status, PRESTO_ERR_CORRUPT, &err); /* dropping forgives no damage */
@@ -326,12 +328,12 @@ static uint64_t run_many(const many *job, presto_loader_stats *stats_out) {
     presto_error err;
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_options planning;
-    presto_plan_options_defaults(&planning);
+    presto__plan_options planning;
+    presto__plan_options_defaults(&planning);
     planning.in = &how.spec;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &all, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", &all, &pipeline, &err),
                  &err);
-    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
+    ck_assert_ok(presto__plan_new(pipeline, &planning, &plan, &err), &err);
     presto_source *source = make_source(&how, job->count, sizeof values, fetch_made, NULL);
     ((made_source *)(void *)source)->ops.sample = sample_varying;
     presto_loader_options options;
@@ -344,7 +346,7 @@ static uint64_t run_many(const many *job, presto_loader_stats *stats_out) {
     presto_batch *batch;
     presto_status status;
     uint64_t digest = 1469598103934665603u;
-    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++)
             digest = (digest ^ batch->sample_numbers[i]) * 1099511628211u;
@@ -355,8 +357,8 @@ static uint64_t run_many(const many *job, presto_loader_stats *stats_out) {
         *job->err = err;
     presto_loader_get_stats(loader, stats_out);
     presto_loader_free(loader);
-    presto_source_free(source);
-    presto_plan_free(plan);
+    presto__source_free(source);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     return digest;
 }

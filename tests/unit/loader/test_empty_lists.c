@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list without values is nothing in a record; batches have it nevertheless, and know it. */
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 #include <presto/writer.h>
@@ -48,7 +49,7 @@ START_TEST(a_main_feature_that_all_rows_lack_is_known) {
             presto_loader *loader;
             presto_batch *batch;
             size_t rows = 0;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
                 ck_assert_uint_eq(batch->feature_count, 2);
                 ck_assert_uint_eq(batch->main_feature, 1);

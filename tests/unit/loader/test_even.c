@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples to measure, from all over a source: how many they are, and where they stand. */
 #include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
 #include "loader_check.h"
 
 #define MOST_RECORDS 400
@@ -17,26 +18,26 @@ static record_file open_records(uint64_t count, size_t bytes, presto_file_compre
     static uint8_t payload[1 << 16];
     char path[300];
     const char *list[] = {path};
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
     presto_error err;
     snprintf(path, sizeof path, "%s/a.tfrecord", file.dir);
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     options.compression = compression;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t i = 0; i < count; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(payload, bytes), &err),
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(payload, bytes), &err),
                      &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     ck_assert_ok(presto_dataset_open(list, 1, NULL, &file.dataset, &err), &err);
-    ck_assert_ok(presto_source_open_records(file.dataset, &file.source, &err), &err);
+    ck_assert_ok(presto__source_open_records(file.dataset, &file.source, &err), &err);
     return file;
 }
 
 static void close_records(record_file *file) {
-    presto_source_free(file->source);
+    presto__source_free(file->source);
     presto_dataset_free(file->dataset);
     presto_check_remove_tree(file->dir);
     free(file->dir);
@@ -52,7 +53,7 @@ static size_t numbers_of(presto_source *source, unsigned threads, uint64_t *numb
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.batch_samples = 7;
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {
             ck_assert_uint_lt(count, MOST_RECORDS);

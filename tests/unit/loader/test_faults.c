@@ -6,6 +6,7 @@
  * fail.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../steps/pipelines_internal.h"
 #include "presto_check.h"
 
 #include <dirent.h>
@@ -71,7 +72,7 @@ static void load_packing(void) {
     const presto_pipeline_options reading = {
         .struct_bytes = sizeof reading, .steps = own, .step_count = 1};
     presto_pipeline_free(pipeline);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &reading, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", &reading, &pipeline, &err),
                  &err);
     packs = true;
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 
+#include "../../../records/records_internal.h"
 #include "loader_check.h"
 
 enum { SAMPLES = 40 };
@@ -72,7 +73,7 @@ static presto_feature text_feature(const char *name, const presto_span *text) {
 }
 
 /* "extra", "label", "other" and "text"; the list in "extra" is longer than the feature. */
-static void append_record(presto_shard_writer *writer, int64_t number) {
+static void append_record(presto__shard_writer *writer, int64_t number) {
     char text[2][32];
     snprintf(text[0], sizeof text[0], "text-%d", (int)number);
     snprintf(text[1], sizeof text[1], "other-%d", (int)number);
@@ -91,7 +92,7 @@ static void append_record(presto_shard_writer *writer, int64_t number) {
     uint8_t *list = memmem(raw.data, raw.bytes, "extra\x12", 6);
     ck_assert_ptr_nonnull(list);
     list[8] = 0x7f; /* behind key, tag, size and the list's tag: its size */
-    ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+    ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
     presto_buffer_done(&raw);
 }
 
@@ -100,16 +101,16 @@ static void set_up(const char *steps) {
     snprintf(records, sizeof records, "%s/records.tfrecord", dir);
     snprintf(pipeline, sizeof pipeline, "%s/p.yaml", dir);
     presto_error err;
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(records, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(records, &options, &writer, &err), &err);
     for (int64_t i = 0; i < SAMPLES; i++)
         append_record(writer, i);
-    presto_shard_summary summary;
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    presto__shard_summary summary;
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     FILE *file = fopen(pipeline, "wb");
     fprintf(file,
             "name: p\nsource: {type: files, match: ['*'], feature: text}\n"

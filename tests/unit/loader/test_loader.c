@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loader over datasets made on the spot: order, batches, shapes, frames. */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 /* ---- order ---- */
@@ -60,7 +61,7 @@ START_TEST(batches_hold_what_was_stored_and_are_aligned) {
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_loader *loader;
     presto_batch *batch;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     uint64_t position = 0;
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         ck_assert_uint_eq(batch->first, position);
@@ -107,7 +108,7 @@ START_TEST(large_samples_one_by_one_are_aligned_too) {
         options.order.shuffle = PRESTO_SHUFFLE_FULL;
         presto_loader *loader;
         presto_batch *batch, *kept = NULL;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         size_t batches = 0;
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             uint64_t number = batch->sample_numbers[0];
@@ -191,7 +192,7 @@ START_TEST(frames_in_the_stored_codec_are_the_stored_frames) {
     presto_batch *batch;
     presto_buffer all = {0};
     uint64_t raw_bytes = 0;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         ck_assert_ok(presto_buffer_append(&all, batch->frames, &err), &err);
         raw_bytes += batch->raw_bytes;
@@ -254,7 +255,7 @@ START_TEST(files_compressed_as_a_whole_are_read_in_order_and_in_a_buffer_only) {
         presto_loader_options options = defaults(1, 1);
         options.order.shuffle = k == 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_BLOCKS;
         options.order.shuffle_window = 10;
-        ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+        ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                          PRESTO_ERR_ARGUMENT, &err);
         ck_assert_ptr_nonnull(strstr(err.message, "gzip"));
     }

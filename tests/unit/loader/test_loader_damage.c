@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 /* ---- damage ---- */
@@ -68,7 +69,7 @@ START_TEST(a_batch_that_a_failure_cuts_is_left_out_and_not_counted) {
         options.output = counting ? PRESTO_OUTPUT_COUNT : PRESTO_OUTPUT_BATCHES;
         options.range.drop_last = true;
         options.memory.block_samples = 13;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             samples += batch->rows;
             presto_batch_release(batch);
@@ -118,7 +119,7 @@ START_TEST(skipped_samples_leave_batches_shorter_and_are_told_in_order) {
                 presto_status status;
                 uint64_t expected = 0;
                 size_t next_bad = 0;
-                ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+                ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
                 while ((status = presto_loader_next(loader, &got, &err)) == PRESTO_OK) {
                     for (size_t row = 0; row < got->rows; row++) {
                         while (next_bad < 8 && bad[next_bad] == expected) {
@@ -190,7 +191,7 @@ START_TEST(a_shard_that_has_gone_fails_where_it_would_come) {
     uint64_t samples;
     presto_loader *loader;
     presto_batch *batch;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     presto_status status;
     for (samples = 0; (status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK;) {
         samples += batch->rows;

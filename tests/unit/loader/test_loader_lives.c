@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include <pthread.h>
 
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 /* ---- lives ---- */
@@ -16,7 +17,7 @@ START_TEST(a_loader_can_be_freed_at_any_moment) {
             options.memory.prefetch_bytes = 60000;
             presto_loader *loader;
             presto_error err;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             for (size_t i = 0; i < taken; i++) {
                 presto_batch *batch;
                 ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
@@ -48,7 +49,7 @@ START_TEST(batches_outlive_loader_source_and_dataset) {
             presto_loader *loader;
             presto_error err;
             presto_batch *batches[1001] = {NULL};
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             for (size_t i = 0; i < 700; i++)
                 ck_assert_ok(presto_loader_next(loader, &batches[i], &err), &err);
             presto_loader_free(loader);
@@ -72,7 +73,7 @@ START_TEST(a_consumer_that_keeps_everything_is_not_left_waiting) {
     presto_loader *loader;
     presto_error err;
     presto_batch *batches[251] = {NULL};
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     for (size_t i = 0; i < 250; i++)
         ck_assert_ok(presto_loader_next(loader, &batches[i], &err), &err);
     ck_assert_status(presto_loader_next(loader, &batches[250], &err), PRESTO_END, &err);
@@ -96,7 +97,7 @@ START_TEST(what_is_in_flight_stays_below_the_limit) {
                 presto_loader *loader;
                 presto_error err;
                 presto_batch *batch;
-                ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+                ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
                 while (presto_loader_next(loader, &batch, &err) == PRESTO_OK)
                     presto_batch_release(batch);
                 presto_loader_stats stats;
@@ -135,7 +136,7 @@ START_TEST(options_that_contradict_each_other_are_refused) {
             options.threads = PRESTO_MAX_THREADS + 1;
         presto_loader *loader;
         presto_error err;
-        ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+        ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                          PRESTO_ERR_ARGUMENT, &err);
         ck_assert_uint_gt(strlen(err.message), 10);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a loader's stream: ranks, the rest after a saved state, limits and epochs. */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
 #include "dataset_check.h"
 
 /* ---- order ---- */
@@ -12,7 +13,7 @@ static void check_once(presto_source *source, presto_loader_options *options, ui
         presto_loader *loader;
         presto_batch *batch;
         presto_error err;
-        ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             for (size_t i = 0; i < batch->rows; i++)
                 seen[batch->sample_numbers[i]]++;
@@ -60,7 +61,7 @@ START_TEST(a_stream_started_later_is_the_rest_of_the_whole_one) {
             presto_batch *batch;
             uint32_t wanted = 0;
             uint64_t samples = 0;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
                 if (samples >= cut)
                     wanted = digest_batch(wanted, batch);
@@ -87,7 +88,7 @@ static uint32_t rest_of(presto_source *source, const presto_loader_options *opti
     presto_batch *batch;
     presto_error err;
     uint32_t digest = 0;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     for (size_t i = 0;; i++) {
         if (i == skip)
             ck_assert_ok(presto_loader_save_state(loader, state, &err), &err);
@@ -234,7 +235,7 @@ START_TEST(limits_epochs_and_incomplete_batches_are_kept_to) {
             presto_loader *loader;
             presto_batch *batch;
             uint64_t samples = 0, batches = 0;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
                 samples += batch->rows;
                 batches++;

@@ -7,6 +7,7 @@
 #include <presto/mix.h>
 
 #include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
 #include "order/order_internal.h"
 
 #include "mix_check.h"
@@ -200,11 +201,11 @@ END_TEST
 static void make_table(mixed *m, size_t samples, size_t first, size_t numbers) {
     char *path = m->dirs[m->count];
     snprintf(path, sizeof m->dirs[0], "%s/%zu.tfrecord", m->base, m->count);
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     presto_buffer raw = {0};
     for (size_t row = 0; row < samples; row++) {
         float x[2] = {(float)pick(0, 99), (float)pick(0, 99)};
@@ -227,11 +228,11 @@ static void make_table(mixed *m, size_t samples, size_t first, size_t numbers) {
         const presto_sample sample = {.features = turned, .feature_count = 3};
         raw.bytes = 0;
         ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
     }
     presto_buffer_done(&raw);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     m->inputs[m->count++] = (presto_mix_input){.path = path, .weight = 1};
 }
 
@@ -298,7 +299,7 @@ static void expect_refused(mixed *m, const presto_stream_options *stream, const 
 /* Change what dataset.json says of feature `i`. */
 static void redeclare(const char *dir, size_t i, const char *name, presto_dtype dtype, int rank) {
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(dir, &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(dir, &info, &err), &err);
     if (name != NULL) {
         free(info.features[i].name);
         info.features[i].name = strdup(name);
@@ -306,8 +307,8 @@ static void redeclare(const char *dir, size_t i, const char *name, presto_dtype 
     info.features[i].spec.dtype = dtype;
     info.features[i].spec.rank = rank;
     info.features[i].spec.dims[1] = 1;
-    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
 }
 
 START_TEST(inputs_whose_features_differ_are_refused_by_name) {

@@ -10,6 +10,7 @@
 
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "presto_check.h"
 #include "source/files/open_files_internal.h"
 
@@ -144,9 +145,9 @@ END_TEST
 
 static void *use_files(void *user) {
     presto_rng rng;
-    const presto_rng_key key = {.seed = *(const uint64_t *)user};
+    const presto__rng_key key = {.seed = *(const uint64_t *)user};
     size_t held[HELD], count = 0;
-    presto_rng_init(&rng, &key);
+    presto__rng_init(&rng, &key);
     for (size_t round = 0; round < presto_check_rounds(20000); round++) {
         if (count == HELD)
             presto__open_files_release(open_files, held[--count]);

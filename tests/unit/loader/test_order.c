@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of samples: complete, the same for any world and any cut, dealt out evenly to ranks. */
+#include "../../../base/rng_internal.h"
 #include "presto_check.h"
 
 #include "order/order_internal.h"
@@ -56,7 +57,7 @@ static presto__subset *make_subset(uint64_t most, uint64_t seed, uint64_t *numbe
     presto__subset *subset;
     presto_error err;
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = seed});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = seed});
     uint64_t one_in = 1 + presto_rng_below(&rng, 40), run = 0;
     *count_out = 0;
     ck_assert_ok(presto__subset_new(most, &subset, &err), &err);

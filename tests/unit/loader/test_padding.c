@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Padding of features whose rows differ, and what cannot be padded. */
+#include "../../../loader/loader_internal.h"
 #include "ragged_check.h"
 
 /* ---- padding ---- */
@@ -48,7 +49,7 @@ START_TEST(padded_features_are_dense) {
             presto_error err;
             presto_loader *loader;
             presto_batch *batch;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             presto_status status;
             while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
                 check_padded(batch, length);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../records/records_internal.h"
 #include "convert_check.h"
 
 START_TEST(streams_of_images_are_the_same_for_any_threads_with_random_crops_and_shuffle) {
@@ -105,11 +106,11 @@ END_TEST
 static void check_labels(const char *name, const char *const *wanted, size_t count) {
     presto_dataset_info info = {0};
     presto_error err;
-    ck_assert_ok(presto_dataset_info_read(at(name), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at(name), &info, &err), &err);
     ck_assert_uint_eq(info.label_count, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_str_eq(info.label_names[i], wanted[i]);
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
 }
 
 START_TEST(names_of_labels_come_along) {

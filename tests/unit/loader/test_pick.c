@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random access: the samples that were asked for, in that order, whatever came before. */
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <presto/rng.h>
@@ -33,7 +35,7 @@ static presto_loader *open_loader(size_t batch_samples, presto_shuffle_kind shuf
     options.order.shuffle = shuffle;
     options.order.shuffle_window = 10;
     options.range.drop_last = true;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     return loader;
 }
 
@@ -79,7 +81,7 @@ static void pick_at_random(presto_loader *loader, presto_rng *rng) {
 
 START_TEST(any_numbers_in_any_order_come_as_asked_for) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (unsigned kind = 0; kind < 3; kind++) {
         set_up(&plain);
         presto_loader *loader =
@@ -124,7 +126,7 @@ START_TEST(wrong_numbers_and_loaders_with_threads_are_refused) {
     presto_loader_free(loader);
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     ck_assert_status(presto_loader_pick(loader, numbers, 1, &batch, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     tear_down(loader);

@@ -5,6 +5,7 @@
  * one with a latency of an hour makes a wait that only an early end ends.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <stdatomic.h>
@@ -215,7 +216,7 @@ END_TEST
 static presto_loader *open_hour(const opened *data, presto_loader_options *options) {
     presto_loader *loader;
     ck_assert_ok(presto_storage_parse("latency=3600s", &options->storage, &err), &err);
-    ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data->source, NULL, options, &loader, &err), &err);
     return loader;
 }
 
@@ -283,10 +284,10 @@ START_TEST(what_is_no_storage_is_refused) {
     presto_loader_options options = options_of(NULL, 1);
     presto_loader *loader;
     options.storage.bytes_per_s = -1;
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     options.storage = (presto_storage){.reserved = {1, 0, 0}};
-    ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+    ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_UNSUPPORTED, &err);
     close_made(&data);
     tear_down();

@@ -2,6 +2,8 @@
 /* Features whose rows differ, of every kind, in batches of all sizes made by any number of
  * threads; features that were not asked for. Rows are compared with the records from
  * which they were made. */
+#include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
 #include "ragged_check.h"
 
 /* ---- rows back out of a batch ---- */
@@ -84,7 +86,7 @@ static uint32_t check_stream(const opened *data, const presto_loader_options *op
     presto_status status;
     uint32_t digest = 0;
     uint64_t rows = 0, bytes = 0;
-    ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data->source, NULL, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         bytes += check_batch(batch, only);
         digest = digest_batch(digest, batch);
@@ -156,7 +158,7 @@ START_TEST(declared_lengths_and_rows_decide_the_layout_and_nothing_else) {
         presto_error err;
         presto_loader *loader;
         presto_batch *batch;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
                 const presto_batch_feature *feature = find(batch, wanted[i].name);
@@ -196,14 +198,14 @@ END_TEST
 /* Sample `odd` has floats where the others have int64. */
 static opened write_conflict(uint64_t odd) {
     presto_error err;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     dir = presto_check_temp_dir();
     snprintf(path, sizeof path, "%s/conflict.tfrecord", dir);
-    presto_shard_writer *writer;
+    presto__shard_writer *writer;
     presto_buffer raw = {0};
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t i = 0; i < 100; i++) {
         int64_t values[2] = {(int64_t)i, 0};
         presto_feature features[2];
@@ -214,11 +216,11 @@ static opened write_conflict(uint64_t odd) {
         presto_sample sample = {.features = features, .feature_count = 2};
         raw.bytes = 0;
         ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
     }
-    presto_shard_summary summary;
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    presto__shard_summary summary;
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     presto_buffer_done(&raw);
     return open_made(path, false);
 }

@@ -3,6 +3,7 @@
  * Ranges that are read at once: each position comes once, in order within its range; never more
  * ranges than wanted are in progress; the sequence is the same for any number of threads.
  */
+#include "../../../base/rng_internal.h"
 #include "loader_check.h"
 
 #include "engine/workers_internal.h"
@@ -64,7 +65,7 @@ static void check_walk(const presto__range *list, size_t count, size_t most_open
 
 START_TEST(each_position_comes_once_and_in_order) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){presto_check_seed(), 1, 2, 3});
+    presto__rng_init(&rng, &(presto__rng_key){presto_check_seed(), 1, 2, 3});
     presto__range list[MOST_RANGES] = {{0}};
     for (int i = 0; i < 2000; i++) {
         size_t count = draw_ranges(&rng, list);

@@ -3,6 +3,7 @@
  * Prefetching: storage is told what will be read, once, before it is read, and only while reading
  * is slow. The source only claims to be slow, so nothing here depends on time.
  */
+#include "../../../loader/loader_internal.h"
 #include "engine/workers_internal.h"
 #include "made_source.h"
 
@@ -82,7 +83,7 @@ static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
     presto_loader_free(loader);
-    presto_source_free(source);
+    presto__source_free(source);
     uint64_t sum = 0;
     for (size_t i = 0; i < SAMPLES; i++)
         sum += told[i];

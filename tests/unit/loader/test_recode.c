@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Storing a dataset again in every codec: the samples and their order stay, the description is
  * true. */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -36,21 +37,21 @@ static char *make_dataset(char *base) {
     static char dir[600];
     char path[800];
     snprintf(dir, sizeof dir, "%s/in", base);
-    presto_shard_writer *writer;
-    presto_shard_summary summary;
+    presto__shard_writer *writer;
+    presto__shard_summary summary;
     presto_dataset_info info = {.shard_count = 1, .feature_count = 2, .label_count = LABELS};
     ck_assert_int_eq(mkdir(dir, 0777), 0);
     snprintf(path, sizeof path, "%s/data-00000-of-00001.tfrecord", dir);
-    ck_assert_ok(presto_shard_writer_open(path, NULL, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, NULL, &writer, &err), &err);
     presto_buffer record = {0};
     for (size_t i = 0; i < RECORDS; i++) {
         record.bytes = 0;
         append_example(&record, i);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&record), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&record), &err), &err);
     }
     presto_buffer_done(&record);
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     info.shards = calloc(1, sizeof *info.shards);
     info.shards[0] = (presto_dataset_shard){.file = strdup("data-00000-of-00001.tfrecord"),
                                             .records = RECORDS,
@@ -68,8 +69,8 @@ static char *make_dataset(char *base) {
     info.label_names = calloc(LABELS, sizeof *info.label_names);
     for (size_t i = 0; i < LABELS; i++)
         info.label_names[i] = strdup(names[i]);
-    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
     return dir;
 }
 
@@ -211,16 +212,17 @@ END_TEST
 
 /* A TFRecord file of ours or of others: three records of `bytes` bytes each. */
 static void write_foreign(const char *path, size_t bytes) {
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.write_index = options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     uint8_t *record = calloc(bytes, 1);
     for (int i = 0; i < 3; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(record, bytes), &err), &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(record, bytes), &err),
+                     &err);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     free(record);
 }
 
@@ -253,11 +255,11 @@ START_TEST(a_dataset_made_of_another_input_is_not_taken_for_this_one) {
     ck_assert_ok(resume(in, out, &result), &err);
     /* Datasets of earlier versions do not say. */
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(out, &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(out, &info, &err), &err);
     free(info.input);
     info.input = NULL;
-    ck_assert_ok(presto_dataset_info_write(out, &info, false, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(out, &info, false, &err), &err);
+    presto__dataset_info_free(&info);
     ck_assert_ok(resume(in, out, &result), &err);
     ck_assert_uint_eq(result.samples, 3);
     presto_check_remove_tree(base);

@@ -2,6 +2,9 @@
 /* Conversions that end with pack: rows are those of all documents in a row, whatever the threads
  * and shards. */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "regroup_check.h"
 
 /* Row `row` has these tokens and these documents. */
@@ -51,7 +54,7 @@ static void check_rows(const setting *s, const char *name) {
 /* By number, a row is in the shard of the document that it begins in. */
 static void check_shards(const setting *s, const char *name, size_t shards) {
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(path_in(base, name), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(path_in(base, name), &info, &err), &err);
     ck_assert_uint_eq(info.shard_count, shards);
     size_t samples = s->documents + 1, document = 0, row = 0;
     size_t rows = (s->all.count + (s->pads ? s->length - 1 : 0)) / s->length;
@@ -65,7 +68,7 @@ static void check_shards(const setting *s, const char *name, size_t shards) {
         }
         ck_assert_uint_eq(info.shards[i].records, wanted);
     }
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
 }
 
 START_TEST(rows_are_all_documents_in_a_row) {
@@ -197,13 +200,13 @@ START_TEST(streams_do_not_pack) {
     presto_source *source;
     presto_plan *plan;
     presto_loader *loader;
-    ck_assert_ok(presto_source_open_raw(s.pipeline, &path, 1, &source, &err), &err);
-    ck_assert_ok(presto_plan_new(s.pipeline, NULL, &plan, &err), &err);
-    ck_assert_status(presto_loader_open(source, plan, NULL, &loader, &err), PRESTO_ERR_ARGUMENT,
+    ck_assert_ok(presto__source_open_raw(s.pipeline, &path, 1, &source, &err), &err);
+    ck_assert_ok(presto__plan_new(s.pipeline, NULL, &plan, &err), &err);
+    ck_assert_status(presto__loader_open(source, plan, NULL, &loader, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     ck_assert_ptr_nonnull(strstr(err.message, "step pack"));
-    presto_plan_free(plan);
-    presto_source_free(source);
+    presto__plan_free(plan);
+    presto__source_free(source);
     drop_setting(&s);
 }
 END_TEST

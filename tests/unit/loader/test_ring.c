@@ -7,6 +7,7 @@
 
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "ring/ring_internal.h"
 
 #include "ring_check.h"
@@ -92,8 +93,8 @@ END_TEST
 START_TEST(batches_may_be_released_in_any_order) {
     enum { HELD = 10 };
     presto_rng rng;
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
     writing self = whole;
     self.count = presto_check_rounds(2000);
     presto_ring_reader *reader = start_pair(&self, (HELD + 2) * BATCH_BYTES);

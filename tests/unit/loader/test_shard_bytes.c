@@ -94,7 +94,7 @@ typedef struct whole {
 static whole read_whole(const char *name) {
     whole all = {0};
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(at(name), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at(name), &info, &err), &err);
     ck_assert_uint_le(info.shard_count, FILES);
     for (size_t i = 0; i < info.shard_count; i++) {
         char path[1000], wanted[64];
@@ -110,7 +110,7 @@ static whole read_whole(const char *name) {
         free(content);
     }
     all.shards = info.shard_count;
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     return all;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "source/files/source_files_internal.h"
 
 #include "files_check.h"
@@ -42,12 +43,12 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
     presto_pipeline *pipeline = pipeline_of("none");
     presto_source *source;
     presto_plan *plan;
-    ck_assert_ok(presto_source_open_raw(pipeline, paths, 1, &source, &err), &err);
+    ck_assert_ok(presto__source_open_raw(pipeline, paths, 1, &source, &err), &err);
     ck_assert_uint_eq(presto_source_count(source), 6);
-    presto_plan_options planning = {.struct_bytes = sizeof planning,
-                                    .last_step = 1,
-                                    .in = &presto_pipeline_source(pipeline)->output};
-    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
+    presto__plan_options planning = {.struct_bytes = sizeof planning,
+                                     .last_step = 1,
+                                     .in = &presto_pipeline_source(pipeline)->output};
+    ck_assert_ok(presto__plan_new(pipeline, &planning, &plan, &err), &err);
     ck_assert_int_eq(unlink(at("5.a")), 0); /* gone since it was listed */
     for (unsigned threads = 0; threads < 3; threads++) {
         left_out noted = {.count = 0};
@@ -57,7 +58,7 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         options.range.epochs = 2;
         presto_loader *loader;
         presto_batch *batch;
-        ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
         ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
         presto_batch_release(batch);
         ck_assert_status(presto_loader_next(loader, &batch, &err), PRESTO_ERR_NOT_FOUND, &err);
@@ -69,7 +70,7 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         options.errors.on_skip_user = &noted;
         presto_status status;
         uint64_t sum = 0;
-        ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
         while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
             sum = sum * 10 + batch->sample_numbers[0];
             presto_batch_release(batch);
@@ -86,8 +87,8 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         presto_loader_free(loader);
     }
     ck_assert_ok(presto__source_drop_cache(source, &err), &err);
-    presto_plan_free(plan);
-    presto_source_free(source);
+    presto__plan_free(plan);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     tear_down();
 }
@@ -114,15 +115,15 @@ static size_t deliver(presto_pipeline *pipeline, presto_source *source, refusal 
     presto_loader *loader;
     presto_batch *batch;
     presto_loader_options options;
-    presto_plan_options planning = {.struct_bytes = sizeof planning,
-                                    .last_step = 1,
-                                    .in = &presto_pipeline_source(pipeline)->output};
-    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
+    presto__plan_options planning = {.struct_bytes = sizeof planning,
+                                     .last_step = 1,
+                                     .in = &presto_pipeline_source(pipeline)->output};
+    ck_assert_ok(presto__plan_new(pipeline, &planning, &plan, &err), &err);
     presto_loader_options_defaults(&options);
     options.errors.policy = PRESTO_ON_ERROR_SKIP;
     options.errors.on_skip = note_message;
     options.errors.on_skip_user = noted;
-    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
     size_t rows = 0;
     presto_status status;
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
@@ -131,7 +132,7 @@ static size_t deliver(presto_pipeline *pipeline, presto_source *source, refusal 
     }
     ck_assert_status(status, PRESTO_END, &err);
     presto_loader_free(loader);
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     return rows;
 }
 
@@ -158,7 +159,7 @@ START_TEST(a_file_that_is_not_as_it_was_listed_is_an_error) {
     presto_source *source;
     presto_pipeline *pipeline = pipeline_of("none");
     refusal noted = {.count = 0};
-    ck_assert_ok(presto_source_open_raw(pipeline, paths, 1, &source, &err), &err);
+    ck_assert_ok(presto__source_open_raw(pipeline, paths, 1, &source, &err), &err);
     ck_assert_int_eq(truncate(at("cut.a"), 2), 0);
     ck_assert_int_eq(unlink(at("dir.a")), 0);
     ck_assert_int_eq(mkdir(at("dir.a"), 0777), 0);
@@ -172,7 +173,7 @@ START_TEST(a_file_that_is_not_as_it_was_listed_is_an_error) {
     for (size_t i = 0; i < noted.count; i++)
         ck_assert_str_eq(noted.text[i], wanted[i]);
     ck_assert_ok(presto__source_drop_cache(source, &err), &err);
-    presto_source_free(source);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     tear_down();
 }
@@ -247,12 +248,12 @@ START_TEST(a_file_larger_than_the_limit_is_refused_before_it_is_read) {
     presto_source *source;
     presto_pipeline *pipeline = pipeline_of("none");
     refusal noted = {.count = 0};
-    ck_assert_ok(presto_source_open_raw(pipeline, paths, 1, &source, &err), &err);
+    ck_assert_ok(presto__source_open_raw(pipeline, paths, 1, &source, &err), &err);
     ck_assert_uint_eq(deliver(pipeline, source, &noted), 1);
     ck_assert_uint_eq(noted.count, 1);
     ck_assert_str_eq(noted.text[0], "huge.a: read-file: has 5368709120 bytes, more than the "
                                     "source's max-bytes (536870912)");
-    presto_source_free(source);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     tear_down();
 }

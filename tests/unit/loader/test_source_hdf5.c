@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "source/core/source_internal.h"
 
 #include <hdf5.h>
@@ -28,7 +29,7 @@ static void count_stream(const presto_loader_options *options, unsigned *seen) {
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {
             check_row(batch, i);
@@ -160,7 +161,7 @@ START_TEST(chunks_that_were_never_written_hold_the_fill_value) {
     options.batch_samples = WINDOWS;
     presto_loader *loader;
     presto_batch *batch;
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
     const double *got = batch->features[batch->main_feature].tensor.data;
     for (size_t i = 0; i < WINDOWS * WINDOW; i++)
@@ -279,7 +280,7 @@ START_TEST(a_resumed_stream_is_the_rest_of_the_first) {
     uint32_t first[32] = {0};
     size_t count = 0;
     presto_buffer state = {0};
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         first[count++] = digest_batch(0, batch);
         presto_batch_release(batch);
@@ -288,7 +289,7 @@ START_TEST(a_resumed_stream_is_the_rest_of_the_first) {
     }
     presto_loader_free(loader);
     options.range.state = presto_buffer_span(&state);
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     size_t at = 5;
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         ck_assert_uint_eq(digest_batch(0, batch), first[at++]);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "source/core/source_internal.h"
 
 #include <hdf5.h>
@@ -222,9 +223,9 @@ static long count_faults(int kind, presto_status status) {
         presto_source *again = NULL;
         faults_arm(kind, k);
         presto_status got =
-            presto_source_open_raw(pipeline, (const char *const *)&dir, 1, &again, &err);
+            presto__source_open_raw(pipeline, (const char *const *)&dir, 1, &again, &err);
         bool fired = faults_disarm();
-        presto_source_free(again);
+        presto__source_free(again);
         if (!fired) {
             ck_assert_ok(got, &err);
             return k;

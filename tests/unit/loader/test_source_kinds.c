@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../storage/storage_internal.h"
 #include "folder_check.h"
@@ -219,7 +220,7 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
-    presto_source_free(source);
+    presto__source_free(source);
     presto_check_remove_tree(dir);
     free(dir);
 }
@@ -245,7 +246,7 @@ static void count_stream(const presto_loader_options *options, unsigned seen[LIN
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {
             check_row(batch, i);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -27,8 +28,8 @@ static void set_up(void) {
 }
 
 static void close_source(void) {
-    presto_source_free(source);
-    presto_plan_free(plan);
+    presto__source_free(source);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     source = NULL;
     plan = NULL;
@@ -48,10 +49,10 @@ static presto_status open_text(const char *name, const char *text, const char *o
     snprintf(yaml, sizeof yaml,
              "{name: p, source: {type: manifest%s}, steps: [{step: read-file, yields: c}]}",
              options);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
-    ck_assert_ok(presto_plan_new(pipeline, NULL, &plan, &err), &err);
-    return presto_source_open_raw(pipeline, &path, 1, &source, &err);
+    ck_assert_ok(presto__plan_new(pipeline, NULL, &plan, &err), &err);
+    return presto__source_open_raw(pipeline, &path, 1, &source, &err);
 }
 
 static size_t put_value(const presto_batch_feature *feature, size_t row, char *text, size_t room) {
@@ -75,7 +76,7 @@ static void check_samples(const char *wanted) {
     presto_batch *batch;
     presto_loader_options_defaults(&options);
     options.batch_samples = 3;
-    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         for (size_t row = 0; row < batch->rows; row++) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s", used == 0 ? "" : " | ");
@@ -432,7 +433,7 @@ static void count_rows(const presto_loader_options *options, int base, unsigned 
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
-    ck_assert_ok(presto_loader_open(source, plan, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         const int64_t *n = column(batch, "n")->tensor.data;
         const int64_t *label = column(batch, "label")->tensor.data;
@@ -559,7 +560,7 @@ static size_t take_batches(presto_loader_options options, size_t at, size_t stop
     presto_loader *loader;
     presto_batch *batch;
     options.range.state = presto_buffer_span(state);
-    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
     while (at < stop_at && presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         digests[at++] = digest_batch(0, batch);
         presto_batch_release(batch);

@@ -2,6 +2,8 @@
 /* The raw source `synthetic`. tests/live/signals.py compares its values with NumPy's. */
 #include <string.h>
 
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "loader_check.h"
 
 static presto_error err;
@@ -12,11 +14,11 @@ static uint32_t digest_of(const char *options, const presto_loader_options *load
     presto_pipeline *pipeline;
     presto_source *source;
     snprintf(yaml, sizeof yaml, "{name: p, source: {type: synthetic, %s}, steps: []}", options);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
-    ck_assert_ok(presto_source_open_raw(pipeline, NULL, 0, &source, &err), &err);
+    ck_assert_ok(presto__source_open_raw(pipeline, NULL, 0, &source, &err), &err);
     uint32_t digest = digest_stream(source, NULL, loader, NULL, PRESTO_END, &err);
-    presto_source_free(source);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     return digest;
 }
@@ -107,13 +109,13 @@ START_TEST(a_source_that_makes_its_samples_takes_no_path) {
     presto_pipeline *pipeline;
     presto_source *source;
     ck_assert_ok(presto_pipeline_load("synthetic", NULL, &pipeline, &err), &err);
-    ck_assert_status(presto_source_open_raw(pipeline, &path, 1, &source, &err), PRESTO_ERR_ARGUMENT,
-                     &err);
+    ck_assert_status(presto__source_open_raw(pipeline, &path, 1, &source, &err),
+                     PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "makes its samples"));
     presto_pipeline_free(pipeline);
     ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
-    ck_assert_status(presto_source_open_raw(pipeline, NULL, 0, &source, &err), PRESTO_ERR_NOT_FOUND,
-                     &err);
+    ck_assert_status(presto__source_open_raw(pipeline, NULL, 0, &source, &err),
+                     PRESTO_ERR_NOT_FOUND, &err);
     presto_pipeline_free(pipeline);
 }
 END_TEST

@@ -2,6 +2,7 @@
 /* The raw source `tar`: what becomes a sample, in every order, from plain archives and gzip. */
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
 #include "tar_source_check.h"
 
 static bool has_feature(const presto_batch *batch, const char *name) {
@@ -57,8 +58,8 @@ START_TEST(an_archive_in_gzip_is_read_in_order_and_refuses_to_be_shuffled) {
     check_orders(orders, 2);
     presto_loader_options_defaults(&options);
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
-    ck_assert_status(presto_loader_open(source, plan, &options, &loader, &err), PRESTO_ERR_ARGUMENT,
-                     &err);
+    ck_assert_status(presto__loader_open(source, plan, &options, &loader, &err),
+                     PRESTO_ERR_ARGUMENT, &err);
     ck_assert_str_eq(err.file, path_in(dir, "b.tar.gz"));
     ck_assert_ptr_nonnull(strstr(err.message, "gzip"));
     tear_down();
@@ -103,7 +104,7 @@ START_TEST(streams_are_equal_for_any_number_of_threads_and_when_resumed) {
             size_t count = 0;
             options.threads = threads;
             options.range.state = (presto_span){0};
-            ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
             while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
                 uint32_t digest = digest_batch(0, batch);
                 presto_batch_release(batch);
@@ -116,7 +117,7 @@ START_TEST(streams_are_equal_for_any_number_of_threads_and_when_resumed) {
             presto_loader_free(loader);
             ck_assert_uint_eq(count, 16);
             options.range.state = presto_buffer_span(&state);
-            ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
             for (count = 5; presto_loader_next(loader, &batch, &err) == PRESTO_OK; count++) {
                 ck_assert_uint_eq(digest_batch(0, batch), first[count]);
                 presto_batch_release(batch);
@@ -187,7 +188,7 @@ static void with_batch(const char *options, void (*check)(const presto_batch *ba
     ck_assert_ok(open_source(options), &err);
     presto_loader_options_defaults(&loading);
     loading.batch_samples = 100;
-    ck_assert_ok(presto_loader_open(source, plan, &loading, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &loading, &loader, &err), &err);
     ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
     check(batch);
     presto_batch_release(batch);

@@ -31,7 +31,7 @@ static void count_stream(const presto_loader_options *options, unsigned seen[SAM
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++) {
             check_row(batch, i);
@@ -151,7 +151,7 @@ START_TEST(a_saved_state_gives_the_rest) {
         presto_loader *loader;
         presto_batch *batch;
         uint32_t wanted = 0;
-        ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
         for (size_t i = 0;; i++) {
             if (i == skip)
                 ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
@@ -242,9 +242,9 @@ START_TEST(where_all_is_damaged_the_first_damage_is_told) {
     ck_assert_int_lt(open_as("feature: y"), 0);
     close_all();
     static const char text[] = "{name: a, source: {type: tfrecord}, steps: []}";
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "a", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(text), "a", NULL, &pipeline, &err),
                  &err);
-    ck_assert_status(presto_source_open_raw(pipeline, &only, 1, &source, &err), PRESTO_ERR_CORRUPT,
+    ck_assert_status(presto__source_open_raw(pipeline, &only, 1, &source, &err), PRESTO_ERR_CORRUPT,
                      &err);
     ck_assert_str_eq(err.file, path);
     ck_assert_uint_eq(err.record, 0);
@@ -270,7 +270,8 @@ START_TEST(records_take_the_place_of_the_source_and_the_first_steps) {
     options.set = set;
     options.set_count = 4;
     presto_pipeline *cut, *again, *bad;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err),
+                 &err);
     ck_assert_str_eq(presto_pipeline_source(cut)->name, "tfrecord");
     ck_assert_str_eq(presto__pipeline_usual_feature(cut), "x");
     ck_assert_uint_eq(presto_pipeline_step_count(cut), 2);
@@ -286,19 +287,20 @@ START_TEST(records_take_the_place_of_the_source_and_the_first_steps) {
     ck_assert_ptr_nonnull(strstr(json, "\"steps-behind\": 2"));
     ck_assert_ptr_nonnull(strstr(json, "\"min-side\": 16"));
     ck_assert_ptr_nonnull(strstr(json, "\"label\": \"key\""));
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "p", NULL, &again, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(json), "p", NULL, &again, &err), &err);
     ck_assert_str_eq(presto_pipeline_json(again), json);
     presto_pipeline_free(again);
     presto_pipeline_free(cut);
     const char *const wrong[] = {"from=resized"};
     options.set = wrong;
     options.set_count = 1;
-    ck_assert_status(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &bad, &err),
+    ck_assert_status(presto__pipeline_parse(presto_span_of_text(text), "p", &options, &bad, &err),
                      PRESTO_ERR_NOT_FOUND, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "there is unprocessed, read, decoded, small"));
     const char *const whole[] = {"from=unprocessed"};
     options.set = whole;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err),
+                 &err);
     ck_assert_uint_eq(presto_pipeline_step_count(cut), 4);
     presto_pipeline_free(cut);
 }

@@ -2,6 +2,7 @@
 /* The source `tfrecord`: the features that were asked for, the label, lists of any length, and what
  * is said where it is not known what the steps work on. */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
 #include "source/core/source_internal.h"
 
 #include "tfrecord_check.h"
@@ -17,7 +18,7 @@ static const char *names_of(const char *const *asked, size_t count) {
     presto_loader *loader;
     presto_batch *batch;
     names[0] = '\0';
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
     for (size_t i = 0; i < batch->feature_count; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), " %s",
@@ -65,7 +66,7 @@ START_TEST(another_feature_becomes_the_label) {
     presto_loader *loader;
     presto_batch *batch;
     uint64_t rows = 0;
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         for (size_t i = 0; i < batch->rows; i++, rows++) {
             char wanted[32];
@@ -115,11 +116,11 @@ END_TEST
 
 /* Record i has i % 3 boxes; with none, the list is empty, or not there if `i` is even. */
 static void write_boxes(const char *path, size_t count) {
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
-    presto_shard_writer *writer;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    presto__shard_writer *writer;
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (size_t i = 0; i < count; i++) {
         float boxes[2] = {(float)i, (float)i + 0.5F};
         presto_span bytes = presto_span_of(&i, sizeof i);
@@ -134,11 +135,11 @@ static void write_boxes(const char *path, size_t count) {
         presto_sample sample = {.features = features, .feature_count = 2 - (i % 6 == 0)};
         presto_buffer raw = {0};
         ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
         presto_buffer_done(&raw);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
 }
 
 START_TEST(lists_that_a_record_lacks_are_empty) {
@@ -151,7 +152,7 @@ START_TEST(lists_that_a_record_lacks_are_empty) {
     presto_loader *loader;
     presto_batch *batch;
     uint64_t rows = 0;
-    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, NULL, &options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         const presto_batch_feature *boxes = feature_of(batch, "xmin");
         ck_assert_int_eq(boxes->layout, PRESTO_LAYOUT_RAGGED);

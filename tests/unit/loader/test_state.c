@@ -3,6 +3,8 @@
 #define _XOPEN_SOURCE 700
 #include <pthread.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <presto/rng.h>
@@ -15,8 +17,8 @@ static uint64_t pick(uint64_t least, uint64_t most) {
 
 static uint64_t start_random(void) {
     uint64_t seed = presto_check_seed();
-    presto_rng_key key = {.seed = seed};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = seed};
+    presto__rng_init(&rng, &key);
     return seed;
 }
 
@@ -90,7 +92,7 @@ static bool run(const opened *data, const presto_loader_options *options, size_t
     presto_batch *batch;
     presto_error err;
     presto_status status = PRESTO_OK;
-    ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data->source, NULL, options, &loader, &err), &err);
     for (size_t i = 0; i < most; i++) {
         status = presto_loader_next(loader, &batch, &err);
         if (status != PRESTO_OK)
@@ -161,7 +163,7 @@ static void epoch_numbers(const opened *data, presto_loader_options options,
                 &err);
         presto_loader *loader;
         presto_batch *batch;
-        ck_assert_ok(presto_loader_open(data->source, NULL, &mine, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data->source, NULL, &mine, &loader, &err), &err);
         while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
             for (size_t row = 0; batch->epoch == epoch && row < batch->rows; row++) {
                 uint64_t position = (batch->first + row) * world + rank;
@@ -226,7 +228,7 @@ static size_t list_samples(const opened *data, const presto_loader_options *opti
     presto_batch *batch;
     presto_error err;
     size_t count = 0;
-    ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data->source, NULL, options, &loader, &err), &err);
     while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
         for (size_t row = 0; row < batch->rows; row++)
             samples_out[count++] =
@@ -279,7 +281,7 @@ START_TEST(any_number_of_samples_can_be_passed_over) {
         presto_loader *loader;
         presto_error err;
         options.range.skip_samples = count + 1;
-        ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+        ck_assert_status(presto__loader_open(data.source, NULL, &options, &loader, &err),
                          PRESTO_ERR_ARGUMENT, &err);
         free(all);
         free(wanted);
@@ -299,7 +301,7 @@ START_TEST(a_batch_given_back_comes_again_after_the_state) {
         presto_batch *batch = NULL;
         presto_error err;
         presto_buffer state = {0};
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         for (uint64_t skip = pick(0, 5); skip > 0; skip--)
             if (presto_loader_next(loader, &batch, &err) == PRESTO_OK)
                 presto_batch_release(batch);
@@ -312,7 +314,7 @@ START_TEST(a_batch_given_back_comes_again_after_the_state) {
                 presto_loader_load_state(presto_buffer_span(&state), data.source, &later, &err),
                 &err);
             presto_loader *second;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &later, &second, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &later, &second, &err), &err);
             ck_assert_ok(presto_loader_next(second, &batch, &err), &err);
             ck_assert_uint_eq(batch->epoch, wanted.epoch);
             ck_assert_uint_eq(batch->first, wanted.position);
@@ -355,7 +357,7 @@ START_TEST(a_stream_stops_when_asked_to_and_stays_stopped) {
         presto_batch *batch;
         presto_error err;
         presto_status status;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
             presto_batch_release(batch);
         ck_assert_status(status, PRESTO_ERR_STOPPED, &err);

@@ -7,6 +7,7 @@
 
 #include <presto/inspect.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 #include "tar_made.h"
@@ -385,7 +386,7 @@ START_TEST(a_conversion_stops_while_it_lists_its_input) {
     presto_convert_options options;
     presto_convert_result result;
     struct stat info;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
     presto_convert_options_defaults(&options);
     options.dir = out;

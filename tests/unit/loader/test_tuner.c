@@ -2,6 +2,8 @@
 /* The number of workers: its limits, what it becomes on simulated machines, and streams that it
  * must not change. */
 #define _XOPEN_SOURCE 700
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <math.h>
@@ -61,8 +63,8 @@ static void run_for(presto__tuner *tuner, const machine *m, double seconds, doub
 
 static presto_rng seeded(void) {
     presto_rng rng;
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
     return rng;
 }
 
@@ -232,8 +234,8 @@ START_TEST(the_stream_stays_the_same) {
     make_dataset(dir, &how);
     opened data = open_made(dir, false);
     presto_rng rng;
-    presto_rng_key key = {.seed = presto_check_seed()};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = presto_check_seed()};
+    presto__rng_init(&rng, &key);
     for (unsigned round = 0; round < 24; round++) {
         presto_loader_options options;
         presto_loader_options_defaults(&options);
@@ -252,7 +254,7 @@ START_TEST(the_stream_stays_the_same) {
             presto_error err;
             presto_status status;
             digests[tuned] = 0;
-            ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+            ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
             for (uint64_t i = 0; (status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK;
                  i++) {
                 if (options.output == PRESTO_OUTPUT_BATCHES)
@@ -287,7 +289,7 @@ START_TEST(the_stream_stays_the_same) {
         presto_loader *loader;
         presto_batch *batch;
         presto_error err;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         pthread_mutex_lock(&loader->pool->lock);
         loader->tuner.active = 1;
         pthread_mutex_unlock(&loader->pool->lock);

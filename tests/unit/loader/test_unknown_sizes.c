@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../../loader/loader_internal.h"
 #include "made_source.h"
 
 #define FILES 64
@@ -127,7 +128,7 @@ static presto_loader_stats run(const presto_loader_options *loader_options) {
     presto_batch *batch;
     presto_status status;
     uint64_t next = 0;
-    ck_assert_ok(presto_loader_open(stream.source, stream.plan, loader_options, &loader, &err),
+    ck_assert_ok(presto__loader_open(stream.source, stream.plan, loader_options, &loader, &err),
                  &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         ck_assert_uint_eq(batch->rows, loader_options->batch_samples);

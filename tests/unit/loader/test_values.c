@@ -3,6 +3,7 @@
  * Records that go straight into columns, against the same records parsed one by one: tables of all
  * kinds of features, with every oddity that protobuf allows, and damaged bytes.
  */
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "presto_check.h"
 
@@ -234,8 +235,8 @@ static void damage(table *t, presto_buffer *record) {
 
 static void draw_table(table *t, uint64_t number) {
     memset(t, 0, sizeof *t);
-    const presto_rng_key key = {.seed = presto_check_seed(), .sample = number};
-    presto_rng_init(&t->rng, &key);
+    const presto__rng_key key = {.seed = presto_check_seed(), .sample = number};
+    presto__rng_init(&t->rng, &key);
     t->count = below(t, below(t, 4) == 0 ? MOST_FEATURES : 8) + 1;
     for (size_t i = 0; i < t->count; i++) {
         size_t bytes = below(t, below(t, 20) == 0 ? 140 : 14);

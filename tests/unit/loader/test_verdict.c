@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentence about what limits a stream: each of the three is slowed down in turn. */
 #define _XOPEN_SOURCE 700
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "../base/clock_internal.h"
 #include "made_source.h"
 
@@ -52,12 +54,12 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     presto_pipeline *pipeline;
     presto_plan *plan;
     snprintf(text, sizeof text, pipeline_text, side, side);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
                  &err);
     presto_tensor_spec spec = {.dtype = PRESTO_UINT8, .rank = 3, .dims = {SIDE, SIDE, 3}};
-    presto_plan_options planning = {
+    presto__plan_options planning = {
         .struct_bytes = sizeof planning, .first_step = 2, .last_step = 4, .in = &spec};
-    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
+    ck_assert_ok(presto__plan_new(pipeline, &planning, &plan, &err), &err);
     presto_source *source = slow_source(200);
     presto_loader_options options;
     presto_loader_options_defaults(&options);
@@ -67,7 +69,7 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
-    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(source, plan, &options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         if (consume_ms > 0)
             pause_ms(consume_ms);
@@ -83,10 +85,10 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     ck_assert_str_eq(presto_loader_step_name(loader, 0), "greyscale");
     ck_assert_ptr_null(presto_loader_step_name(loader, 2));
     presto_loader_free(loader);
-    presto_source_free(source);
+    presto__source_free(source);
     if (verdict.step_name != NULL) /* the plan's own */
         verdict.step_name = strcmp(verdict.step_name, "resize-image") == 0 ? "resize-image" : "?";
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     return verdict;
 }

@@ -15,22 +15,22 @@ static void write_file(const char *path, uint64_t records, bool has_index, bool 
     static const uint64_t sizes[] = {0, 3, 40, 700, 20000};
     uint64_t most = sizes[pick(0, 4)] + 1;
     uint8_t payload[20001];
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
     presto_error err;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
     options.write_index = has_index;
     options.compression = (presto_file_compression)(is_compressed ? pick(1, 2) : 0);
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t i = 0; i < records; i++) {
         size_t bytes = (size_t)pick(0, most - 1);
         memset(payload, (int)pick(0, 255), bytes);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(payload, bytes), &err),
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(payload, bytes), &err),
                      &err);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
 }
 
 /* Flip a bit, or cut it. The beginning stays: it says that the file holds records. */
@@ -227,7 +227,7 @@ START_TEST(the_count_is_unknown_until_the_first_pass_has_ended) {
     options.threads = 0;
     options.batch_samples = 10;
     options.memory.block_samples = 10;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     for (size_t i = 0; i < 10; i++) {
         ck_assert_uint_eq(presto_loader_epoch_samples(loader), PRESTO_COUNT_UNKNOWN);
         ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
@@ -242,7 +242,7 @@ START_TEST(the_count_is_unknown_until_the_first_pass_has_ended) {
     /* Whoever needs the count gets it. */
     ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
-    ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
     ck_assert_uint_eq(presto_loader_epoch_samples(loader), 100);
     presto_loader_free(loader);
     close_files(&data);
@@ -277,7 +277,7 @@ START_TEST(a_shuffle_through_a_buffer_begins_before_the_records_are_counted) {
         options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
         options.order.shuffle_window = 100;
         ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &loader, &err), &err);
         ck_assert_uint_eq(presto_loader_epoch_samples(loader), PRESTO_COUNT_UNKNOWN);
         ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
         ck_assert_uint_eq(presto_source_count(data.source), PRESTO_COUNT_UNKNOWN);
@@ -345,7 +345,7 @@ START_TEST(two_loaders_may_use_one_source) {
         choose_work(&options);
         ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
         first.count = second.count = 0;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &early, &err), &err);
+        ck_assert_ok(presto__loader_open(data.source, NULL, &options, &early, &err), &err);
         presto_status status = presto_loader_next(early, &batch, &err);
         if (status == PRESTO_OK) {
             note_batch(&first, batch);

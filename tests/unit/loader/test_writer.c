@@ -5,6 +5,7 @@
  * refused.
  */
 #define _XOPEN_SOURCE 700
+#include "../../../records/records_internal.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -102,7 +103,7 @@ static void write_ok(const presto_writer_options *options, uint64_t samples) {
 /* All shards in a row; their number. */
 static size_t read_shards(const char *name, presto_buffer *out) {
     presto_dataset_info info = {0};
-    ck_assert_ok(presto_dataset_info_read(at(name), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at(name), &info, &err), &err);
     size_t count = info.shard_count;
     for (size_t i = 0; i < count; i++) {
         char path[1400];
@@ -113,14 +114,14 @@ static size_t read_shards(const char *name, presto_buffer *out) {
         ck_assert_ok(presto_buffer_append(out, presto_span_of(content, bytes), &err), &err);
         free(content);
     }
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     return count;
 }
 
 static void check_same_info(const char *a, const char *b) {
     presto_dataset_info one = {0}, other = {0};
-    ck_assert_ok(presto_dataset_info_read(at(a), &one, &err), &err);
-    ck_assert_ok(presto_dataset_info_read(at(b), &other, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at(a), &one, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at(b), &other, &err), &err);
     ck_assert_str_eq(one.id, other.id); /* of the shards' CRCs and counts */
     ck_assert_str_eq(one.codec, other.codec);
     ck_assert_str_eq(one.main_feature, other.main_feature);
@@ -132,8 +133,8 @@ static void check_same_info(const char *a, const char *b) {
     }
     for (size_t i = 0; i < one.shard_count; i++)
         ck_assert_uint_eq(one.shards[i].raw_bytes, other.shards[i].raw_bytes);
-    presto_dataset_info_done(&one);
-    presto_dataset_info_done(&other);
+    presto__dataset_info_free(&one);
+    presto__dataset_info_free(&other);
 }
 
 static void check_bytes(const char *codec) {
@@ -190,14 +191,14 @@ START_TEST(shards_of_a_size_hold_what_fits) {
             got.bytes = 0;
             read_shards("out", &got);
             ck_assert(presto_span_equal(presto_buffer_span(&got), presto_buffer_span(&wanted)));
-            ck_assert_ok(presto_dataset_info_read(at("out"), &info, &err), &err);
+            ck_assert_ok(presto__dataset_info_read(at("out"), &info, &err), &err);
             for (size_t i = 0; i < info.shard_count; i++) {
                 uint64_t bytes = info.shards[i].stored_bytes;
                 ck_assert(bytes <= sizes[s] || info.shards[i].records == 1);
                 ck_assert(i + 1 == info.shard_count || sizes[s] == 1 ||
                           bytes + info.shards[i + 1].stored_bytes > sizes[s]);
             }
-            presto_dataset_info_done(&info);
+            presto__dataset_info_free(&info);
             presto_check_remove_tree(at("out"));
         }
     }
@@ -271,10 +272,10 @@ START_TEST(samples_that_are_not_alike_are_refused_by_name) {
     presto_writer_free(writer);
     presto_dataset_info info = {0};
     char text[PRESTO_SPEC_TEXT_BYTES];
-    ck_assert_ok(presto_dataset_info_read(at("out"), &info, &err), &err);
+    ck_assert_ok(presto__dataset_info_read(at("out"), &info, &err), &err);
     ck_assert_str_eq(presto_spec_format(&info.features[0].spec, text, sizeof text), "int64[?]");
     ck_assert_str_eq(presto_spec_format(&info.features[1].spec, text, sizeof text), "uint8[1,?]");
-    presto_dataset_info_done(&info);
+    presto__dataset_info_free(&info);
     tear_down();
 }
 END_TEST

@@ -160,24 +160,24 @@ static void set_gate(bool is_shut) {
     pthread_mutex_unlock(&gate_lock);
 }
 
-presto_status __real_presto_shard_writer_open(const char *path,
-                                              const presto_shard_writer_options *options,
-                                              presto_shard_writer **writer_out,
-                                              presto_error *error);
-presto_status __wrap_presto_shard_writer_open(const char *path,
-                                              const presto_shard_writer_options *options,
-                                              presto_shard_writer **writer_out,
-                                              presto_error *error);
-presto_status __wrap_presto_shard_writer_open(const char *path,
-                                              const presto_shard_writer_options *options,
-                                              presto_shard_writer **writer_out,
-                                              presto_error *error) {
+presto_status __real_presto__shard_writer_open(const char *path,
+                                               const presto__shard_writer_options *options,
+                                               presto__shard_writer **writer_out,
+                                               presto_error *error);
+presto_status __wrap_presto__shard_writer_open(const char *path,
+                                               const presto__shard_writer_options *options,
+                                               presto__shard_writer **writer_out,
+                                               presto_error *error);
+presto_status __wrap_presto__shard_writer_open(const char *path,
+                                               const presto__shard_writer_options *options,
+                                               presto__shard_writer **writer_out,
+                                               presto_error *error) {
     bool is_first = strstr(path, "data-00000-of-") != NULL;
     pthread_mutex_lock(&gate_lock);
     while (gate_is_shut && is_first)
         pthread_cond_wait(&gate_opened, &gate_lock);
     pthread_mutex_unlock(&gate_lock);
-    return __real_presto_shard_writer_open(path, options, writer_out, error);
+    return __real_presto__shard_writer_open(path, options, writer_out, error);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../base/rng_internal.h"
 #include "convert/convert_internal.h"
 
 #include "writers_check.h"
@@ -51,7 +52,7 @@ static void check_failed(const presto_convert_options *options, int first) {
 START_TEST(the_first_failure_in_the_order_of_the_samples_is_reported) {
     set_up();
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){presto_check_seed(), 1, 2, 3});
+    presto__rng_init(&rng, &(presto__rng_key){presto_check_seed(), 1, 2, 3});
     uint32_t wanted[2];
     for (int c = 0; c < 2; c++) {
         presto_convert_options options =

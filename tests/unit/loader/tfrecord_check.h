@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include "../../../loader/loader_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "skips_check.h"
 
 #include "source/core/source_internal.h"
@@ -35,15 +37,16 @@ static inline presto_status open_as(const char *options) {
              "yields: half}]\n",
              options[0] == '\0' ? "" : ", ", options);
     ck_assert_ok(
-        presto_pipeline_parse(presto_span_of_text(text), "mine.yaml", NULL, &pipeline, &err), &err);
-    presto_status status = presto_source_open_raw(pipeline, &path, 1, &source, &err);
+        presto__pipeline_parse(presto_span_of_text(text), "mine.yaml", NULL, &pipeline, &err),
+        &err);
+    presto_status status = presto__source_open_raw(pipeline, &path, 1, &source, &err);
     if (status < 0)
         source = NULL;
     return status;
 }
 
 static inline void close_all(void) {
-    presto_source_free(source);
+    presto__source_free(source);
     presto_pipeline_free(pipeline);
     source = NULL;
     pipeline = NULL;

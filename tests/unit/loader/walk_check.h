@@ -3,6 +3,8 @@
 #ifndef WALK_CHECK_H
 #define WALK_CHECK_H
 
+#include "../../../base/rng_internal.h"
+#include "../../../loader/loader_internal.h"
 #include "loader_check.h"
 
 #include <presto/rng.h>
@@ -20,8 +22,8 @@ static inline uint64_t pick(uint64_t least, uint64_t most) {
 
 static inline uint64_t start_random(void) {
     uint64_t seed = presto_check_seed();
-    presto_rng_key key = {.seed = seed};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {.seed = seed};
+    presto__rng_init(&rng, &key);
     return seed;
 }
 
@@ -41,16 +43,16 @@ static inline void remove_files(files *set) {
 
 /* Record i holds its number. */
 static inline void write_numbers(const char *path, uint64_t records) {
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
     presto_error err;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.sync = options.write_index = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t i = 0; i < records; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(&i, sizeof i), &err), &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(&i, sizeof i), &err), &err);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
 }
 
 /* ---- what a stream is ---- */
@@ -122,11 +124,11 @@ static inline presto_status open_files(const files *set, bool tolerate, bool cou
     }
     *out = (opened_files){0};
     PRESTO_TRY(presto_dataset_open(set->list, set->count, &options, &out->dataset, err));
-    return presto_source_open_records(out->dataset, &out->source, err);
+    return presto__source_open_records(out->dataset, &out->source, err);
 }
 
 static inline void close_files(opened_files *data) {
-    presto_source_free(data->source);
+    presto__source_free(data->source);
     presto_dataset_free(data->dataset);
 }
 
@@ -139,7 +141,7 @@ static inline bool run(const opened_files *data, presto_loader_options options, 
     options.errors.on_skip = note_skipped;
     options.errors.on_skip_user = to;
     to->end = (presto_error){.status = PRESTO_OK};
-    presto_status status = presto_loader_open(data->source, NULL, &options, &loader, &err);
+    presto_status status = presto__loader_open(data->source, NULL, &options, &loader, &err);
     if (status < 0) {
         to->end = err;
         return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "made_sweep.h"
 
 START_TEST(mean_and_variance_are_those_of_the_textbook) {
@@ -58,9 +59,9 @@ END_TEST
 /* 95 % intervals from random samples hold the true total about 95 times in 100. */
 START_TEST(error_bars_hold_the_truth_as_often_as_they_say) {
     enum { POPULATION = 2000, SAMPLE = 100, ROUNDS = 1000 };
-    const presto_rng_key key = {presto_check_seed(), 0, 0, 0};
+    const presto__rng_key key = {presto_check_seed(), 0, 0, 0};
     presto_rng rng;
-    presto_rng_init(&rng, &key);
+    presto__rng_init(&rng, &key);
     static double values[POPULATION];
     double total = 0;
     for (size_t i = 0; i < POPULATION; i++)

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "../../../loader/loader_internal.h"
+#include "../../../records/records_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "presto_check.h"
 
 static char *dir;
@@ -70,7 +72,7 @@ START_TEST(streams_take_null_options) {
     uint64_t rows = 0;
     presto_status status;
     ck_assert_ok(presto_stream_open(paths, 1, NULL, &stream, &err), &err);
-    ck_assert_ok(presto_loader_open(stream.source, stream.plan, NULL, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open(stream.source, stream.plan, NULL, &loader, &err), &err);
     for (; (status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK; rows += batch->rows) {
         ck_assert_uint_eq(batch->rows, 1);
         ck_assert_uint_eq(batch->sample_numbers[0], rows);
@@ -226,15 +228,15 @@ END_TEST
 
 START_TEST(records_take_null_options) {
     presto_error err;
-    presto_shard_writer *writer;
-    presto_shard_summary summary;
+    presto__shard_writer *writer;
+    presto__shard_summary summary;
     presto_shard *shard;
     presto_dataset *dataset;
     set_up();
-    ck_assert_ok(presto_shard_writer_open(shard_path, NULL, &writer, &err), &err);
-    ck_assert_ok(presto_shard_writer_append(writer, presto_span_of_text("hello"), &err), &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_open(shard_path, NULL, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_append(writer, presto_span_of_text("hello"), &err), &err);
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     ck_assert_uint_eq(summary.records, 1);
 
     const char *paths[] = {shard_path};
@@ -262,7 +264,7 @@ START_TEST(inspection_takes_null_options) {
     ck_assert_uint_eq(info.records, 12);
     presto_info_done(&info);
     ck_assert_ok(presto_verify_paths(paths, 1, NULL, &verified, &err), &err);
-    ck_assert_ok(presto_verify_file(shard, NULL, &verified, &err), &err);
+    ck_assert_ok(presto_verify_paths(&(const char *){shard}, 1, NULL, &verified, &err), &err);
     ck_assert_uint_eq(verified.records, 24);
     ck_assert_uint_eq(verified.faults, 0);
     ck_assert_ok(presto_repair_file(shard, shard_path, NULL, &repaired, &err), &err);
@@ -320,25 +322,25 @@ START_TEST(plans_take_null_options) {
         .struct_bytes = sizeof reading, .steps = own, .step_count = 1};
     presto_pipeline *halved;
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_error err;
     ck_assert_ok(
-        presto_pipeline_parse(presto_span_of_text(yaml), "halved", &reading, &halved, &err), &err);
-    ck_assert_ok(presto_plan_new(halved, NULL, &plan, &err), &err);
+        presto__pipeline_parse(presto_span_of_text(yaml), "halved", &reading, &halved, &err), &err);
+    ck_assert_ok(presto__plan_new(halved, NULL, &plan, &err), &err);
     ck_assert_uint_eq(presto_plan_step_count(plan), 2);
-    ck_assert_ok(presto_plan_worker_new(plan, NULL, &worker, &err), &err);
+    ck_assert_ok(presto__plan_worker_new(plan, NULL, &worker, &err), &err);
     for (int i = 0; i < 1000; i++) {
         float value = (float)i;
         presto_feature feature = {.name = presto_span_of_text("x"),
                                   .tensor = {.spec = {.dtype = PRESTO_FLOAT32}, .data = &value}};
         presto_sample sample = {.features = &feature, .feature_count = 1};
         float result;
-        ck_assert_ok(presto_plan_run(worker, NULL, &sample, &err), &err);
+        ck_assert_ok(presto__plan_run(worker, NULL, &sample, &err), &err);
         memcpy(&result, sample.features[0].tensor.data, sizeof result);
         ck_assert_float_eq(result, value / 4);
     }
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(halved);
 }
 END_TEST
@@ -350,16 +352,15 @@ START_TEST(ends_take_null) {
     presto_buffer_done(NULL);
     presto_codec_free(NULL);
     presto_dataset_free(NULL);
-    presto_dataset_info_done(NULL);
     presto_info_done(NULL);
     presto_loader_free(NULL);
     presto_loader_give_back(NULL, NULL);
     presto_pipeline_free(NULL);
-    presto_plan_free(NULL);
-    presto_plan_worker_free(NULL);
+    presto__plan_free(NULL);
+    presto__plan_worker_free(NULL);
     presto_shard_free(NULL);
-    presto_shard_writer_free(NULL);
-    presto_source_free(NULL);
+    presto__shard_writer_free(NULL);
+    presto__source_free(NULL);
     presto_strategy_file_done(NULL);
     presto_stream_close(NULL);
     presto_sweep_free(NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The test of Kolmogorov and Smirnov; tests/live/drift.py compares it with SciPy's. */
+#include "../../../base/rng_internal.h"
 #include "drift_internal.h"
 #include "presto_check.h"
 
@@ -46,7 +47,7 @@ END_TEST
 /* As often as it says, and not for small shifts only. */
 START_TEST(of_the_same_distribution_it_errs_as_rarely_as_it_says) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     size_t rounds = presto_check_rounds(4000), wrong = 0, found = 0;
     for (size_t round = 0; round < rounds; round++) {
         double a[60], b[40], wide[40];

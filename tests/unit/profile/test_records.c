@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "../../../records/records_internal.h"
 #include "predict/codecs_internal.h"
 #include "presto_check.h"
 
@@ -29,23 +30,23 @@ static void check_bytes(uint64_t record, size_t at, const uint8_t *bytes, size_t
 }
 
 static void write_shard(const char *path, uint64_t from, uint64_t to) {
-    presto_shard_writer_options options;
-    presto_shard_writer *writer;
-    presto_shard_summary summary;
+    presto__shard_writer_options options;
+    presto__shard_writer *writer;
+    presto__shard_summary summary;
     presto_error err;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (uint64_t r = from; r < to; r++) {
         uint8_t *bytes = malloc(sizes[r] + 1);
         for (size_t i = 0; i < sizes[r]; i++)
             bytes[i] = byte_of(r, i);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(bytes, sizes[r]), &err),
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(bytes, sizes[r]), &err),
                      &err);
         free(bytes);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
 }
 
 /* Record r has `each` bytes and `more` times r. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "../../../steps/pipelines_internal.h"
 #include "made_sweep.h"
 
 static presto_pipeline *load_pipeline(const char *name) {
@@ -172,7 +173,7 @@ START_TEST(what_comes_after_a_random_step_cannot_be_stored) {
                                "  - {step: random-crop, yields: cropped, height: 8, width: 8}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "dice", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "dice", NULL, &pipeline, &err),
                  &err);
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);

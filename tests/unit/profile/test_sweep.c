@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "made_sweep.h"
 
 enum { PHOTOS = 20 };
@@ -57,7 +58,7 @@ static presto_pipeline *small_pipeline(void) {
                                "  - {step: random-crop, height: 48, width: 48}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "small", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "small", NULL, &pipeline, &err),
                  &err);
     return pipeline;
 }
@@ -205,7 +206,7 @@ START_TEST(labels_from_a_csv_file_make_it_the_first_samples) {
              csv);
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
                  &err);
     const char *paths[] = {at.photos};
     presto_sweep_options options = small_options(&at);
@@ -368,7 +369,7 @@ START_TEST(samples_of_different_shapes_are_measured_in_batches) {
                                "  - {step: decode-image, yields: decoded, channels: 3}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
                  &err);
     const char *paths[] = {at.photos, tall};
     presto_sweep_options options = small_options(&at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of skewed sizes: against values worked out by hand, and by how often the interval is
  * right. */
+#include "../../../base/rng_internal.h"
 #include "made_sweep.h"
 
 START_TEST(half_of_the_sum_is_in_the_largest) {
@@ -54,7 +55,7 @@ START_TEST(with_a_long_tail_the_interval_is_more_often_right) {
     enum { SAMPLE = 100, POPULATION = 1000000 };
     double sigma = 1.2, truth = exp(sigma * sigma / 2) * POPULATION;
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     size_t rounds = 4000, usual_misses = 0, misses = 0, heavy = 0;
     for (size_t round = 0; round < rounds; round++) {
         presto__size_tail tail = {.held = 0};

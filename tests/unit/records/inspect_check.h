@@ -3,6 +3,7 @@
 #ifndef INSPECT_CHECK_H
 #define INSPECT_CHECK_H
 
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "presto_check.h"
 
@@ -45,7 +46,7 @@ static inline void append_example(presto_buffer *out, size_t number, presto_rng 
 static inline made_file make_file(void) {
     made_file file = {.dir = presto_check_temp_dir()};
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 5});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 5});
     snprintf(file.path, sizeof file.path, "%s/in.tfrecord", file.dir);
     snprintf(file.out, sizeof file.out, "%s/out.tfrecord", file.dir);
     presto_buffer payload = {0};
@@ -74,7 +75,7 @@ static inline presto_span frame(const made_file *file, size_t i) {
 
 static inline presto_verify_result verify(const char *path) {
     presto_verify_result result = {0};
-    ck_assert_ok(presto_verify_file(path, NULL, &result, &err), &err);
+    ck_assert_ok(presto_verify_paths(&(const char *){path}, 1, NULL, &result, &err), &err);
     return result;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SHARD_CHECK_H
 #define SHARD_CHECK_H
 
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "presto_check.h"
 
@@ -32,7 +33,7 @@ static inline presto_span payload(const made_file *file, size_t i) {
 
 static inline void make_payloads(made_file *file, size_t count, size_t most, uint64_t seed) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = seed});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = seed});
     file->count = count;
     file->sizes = calloc(count + 1, sizeof(size_t));
     file->starts = calloc(count + 1, sizeof(size_t));
@@ -47,20 +48,20 @@ static inline void make_payloads(made_file *file, size_t count, size_t most, uin
     }
 }
 
-static inline presto_shard_summary write_file(made_file *file,
-                                              const presto_shard_writer_options *options) {
-    presto_shard_writer *writer;
-    presto_shard_summary summary;
-    ck_assert_ok(presto_shard_writer_open(file->path, options, &writer, &err), &err);
+static inline presto__shard_summary write_file(made_file *file,
+                                               const presto__shard_writer_options *options) {
+    presto__shard_writer *writer;
+    presto__shard_summary summary;
+    ck_assert_ok(presto__shard_writer_open(file->path, options, &writer, &err), &err);
     for (size_t i = 0; i < file->count; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, payload(file, i), &err), &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-    presto_shard_writer_free(writer);
+        ck_assert_ok(presto__shard_writer_append(writer, payload(file, i), &err), &err);
+    ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+    presto__shard_writer_free(writer);
     return summary;
 }
 
 static inline made_file make_file(const char *name, size_t count, size_t most,
-                                  const presto_shard_writer_options *options) {
+                                  const presto__shard_writer_options *options) {
     made_file file = {.dir = presto_check_temp_dir()};
     snprintf(file.path, sizeof file.path, "%s/%s", file.dir, name);
     make_payloads(&file, count, most, 42);

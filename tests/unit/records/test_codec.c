@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codecs: text and back, round trips in every variant, limits, damage of every kind, foreign
  * frames. */
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "presto_check.h"
 
@@ -41,7 +42,7 @@ static presto_codec *open_codec(const char *text) {
 static uint8_t *smooth_bytes(size_t bytes) {
     uint8_t *data = malloc(bytes + 1);
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 7});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 7});
     for (size_t i = 0; i < bytes; i++)
         data[i] = (uint8_t)(i / 97 + i % 3 * 50 + (presto_rng_next(&rng) & 3));
     return data;
@@ -50,7 +51,7 @@ static uint8_t *smooth_bytes(size_t bytes) {
 static uint8_t *random_bytes(size_t bytes) {
     uint8_t *data = malloc(bytes + 1);
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 8});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 8});
     for (size_t i = 0; i < bytes; i++)
         data[i] = (uint8_t)presto_rng_next(&rng);
     return data;
@@ -59,7 +60,7 @@ static uint8_t *random_bytes(size_t bytes) {
 static void round_trip(presto_codec *codec, presto_span in, presto_arena *arena) {
     presto_buffer packed = {0};
     ck_assert_ok(presto_buffer_append(&packed, presto_span_of("head", 4), &err), &err);
-    ck_assert_ok(presto_codec_compress(codec, in, &packed, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, in, &packed, &err), &err);
     ck_assert_mem_eq(packed.data, "head", 4);
     uint8_t *copy = presto_check_copy(presto_span_of(packed.data + 4, packed.bytes - 4));
     presto_span out;
@@ -76,18 +77,18 @@ START_TEST(text_and_spec_are_inverse) {
         presto_codec_spec spec, again;
         char text[PRESTO_CODEC_TEXT_BYTES], second[PRESTO_CODEC_TEXT_BYTES];
         ck_assert_ok(presto_codec_parse(texts[i], &spec, &err), &err);
-        presto_codec_format(&spec, text);
+        presto__codec_format(&spec, text);
         ck_assert_ok(presto_codec_parse(text, &again, &err), &err);
-        ck_assert_str_eq(presto_codec_format(&again, second), text);
+        ck_assert_str_eq(presto__codec_format(&again, second), text);
         ck_assert_ptr_eq(spec.type, again.type);
         ck_assert_int_eq(spec.level, again.level);
     }
     presto_codec_spec spec;
     char text[PRESTO_CODEC_TEXT_BYTES];
     ck_assert_ok(presto_codec_parse("zstd:3+delta3+dict", &spec, &err), &err);
-    ck_assert_str_eq(presto_codec_format(&spec, text), "zstd+dict+delta3");
+    ck_assert_str_eq(presto__codec_format(&spec, text), "zstd+dict+delta3");
     ck_assert_ok(presto_codec_parse("zstd:-7+delta", &spec, &err), &err);
-    ck_assert_str_eq(presto_codec_format(&spec, text), "zstd:-7+delta");
+    ck_assert_str_eq(presto__codec_format(&spec, text), "zstd:-7+delta");
 }
 END_TEST
 
@@ -152,11 +153,11 @@ START_TEST(equal_input_gives_equal_bytes) {
         presto_codec *codec = open_codec(texts[i]);
         presto_codec *other = open_codec(texts[i]);
         presto_buffer a = {0}, b = {0}, c = {0};
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 50000), &a, &err), &err);
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 777), &c, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 50000), &a, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 777), &c, &err), &err);
         c.bytes = 0;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 50000), &c, &err), &err);
-        ck_assert_ok(presto_codec_compress(other, presto_span_of(data, 50000), &b, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 50000), &c, &err), &err);
+        ck_assert_ok(presto__codec_compress(other, presto_span_of(data, 50000), &b, &err), &err);
         ck_assert(presto_span_equal(presto_buffer_span(&a), presto_buffer_span(&b)));
         ck_assert(presto_span_equal(presto_buffer_span(&a), presto_buffer_span(&c)));
         presto_buffer_done(&a);
@@ -176,7 +177,7 @@ START_TEST(the_limit_on_the_decompressed_size_is_exact) {
         presto_arena arena = {0};
         presto_buffer packed = {0};
         presto_span out;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 100000), &packed, &err),
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 100000), &packed, &err),
                      &err);
         presto_span in = presto_buffer_span(&packed);
         for (int round = 0; round < 3; round++) {
@@ -207,7 +208,7 @@ START_TEST(a_bomb_does_not_get_its_memory) {
         presto_arena arena = {0};
         presto_buffer packed = {0};
         presto_span out;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(zeros, bytes), &packed, &err),
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(zeros, bytes), &packed, &err),
                      &err);
         ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed),
                                                  &(presto_codec_room){&arena, 1 << 20}, &out, &err),
@@ -226,13 +227,14 @@ END_TEST
 START_TEST(damage_never_reads_outside) {
     uint8_t *data = smooth_bytes(3000);
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (size_t i = 1; i < TEXT_COUNT; i++) {
         presto_codec *codec = open_codec(texts[i]);
         presto_arena arena = {0};
         presto_buffer packed = {0};
         presto_span out;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 3000), &packed, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 3000), &packed, &err),
+                     &err);
         for (size_t cut = 0; cut < packed.bytes; cut++) {
             uint8_t *copy = presto_check_copy(presto_span_of(packed.data, cut));
             presto_status status =
@@ -273,7 +275,8 @@ START_TEST(bytes_after_the_frame_are_corruption) {
         presto_arena arena = {0};
         presto_buffer packed = {0};
         presto_span out;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 3000), &packed, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 3000), &packed, &err),
+                     &err);
         ck_assert_ok(presto_buffer_append(&packed, presto_span_of("junk", 4), &err), &err);
         ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed),
                                                  &(presto_codec_room){&arena, LIMIT}, &out, &err),
@@ -291,9 +294,9 @@ START_TEST(gzip_records_of_several_members_are_read) {
     presto_arena arena = {0};
     presto_buffer packed = {0};
     presto_span out;
-    ck_assert_ok(presto_codec_compress(codec, presto_span_of_text("one "), &packed, &err), &err);
-    ck_assert_ok(presto_codec_compress(codec, presto_span_of_text(""), &packed, &err), &err);
-    ck_assert_ok(presto_codec_compress(codec, presto_span_of_text("two"), &packed, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, presto_span_of_text("one "), &packed, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, presto_span_of_text(""), &packed, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, presto_span_of_text("two"), &packed, &err), &err);
     ck_assert_ok(presto_codec_decompress(codec, presto_buffer_span(&packed),
                                          &(presto_codec_room){&arena, LIMIT}, &out, &err),
                  &err);
@@ -380,8 +383,8 @@ START_TEST(a_dictionary_makes_small_records_smaller) {
     presto_buffer with = {0}, without = {0};
     presto_arena arena = {0};
     presto_span out, first = presto_span_of(samples.data, sizes[0]);
-    ck_assert_ok(presto_codec_compress(codec, first, &with, &err), &err);
-    ck_assert_ok(presto_codec_compress(plain, first, &without, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, first, &with, &err), &err);
+    ck_assert_ok(presto__codec_compress(plain, first, &without, &err), &err);
     ck_assert_uint_lt(with.bytes * 2, without.bytes);
     ck_assert_ok(presto_codec_decompress(codec, presto_buffer_span(&with),
                                          &(presto_codec_room){&arena, LIMIT}, &out, &err),
@@ -428,7 +431,8 @@ START_TEST(codecs_are_guessed_from_their_bytes) {
     for (size_t i = 0; i < sizeof guesses / sizeof guesses[0]; i++) {
         presto_codec *codec = open_codec(guesses[i][0]);
         presto_buffer packed = {0};
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 3000), &packed, &err), &err);
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(data, 3000), &packed, &err),
+                     &err);
         ck_assert_str_eq(presto_codec_guess(presto_buffer_span(&packed)), guesses[i][1]);
         presto_buffer_done(&packed);
         presto_codec_free(codec);

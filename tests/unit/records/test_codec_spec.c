@@ -52,11 +52,11 @@ START_TEST(a_spec_is_fitted_to_the_tensor) {
     presto_tensor_spec weights = {PRESTO_FLOAT32, 1, {100}};
     ck_assert_ok(presto_codec_parse("zstd+delta", &spec, &err), &err);
     ck_assert_ok(presto__codec_spec_fit(&spec, &image, &err), &err);
-    ck_assert_str_eq(presto_codec_format(&spec, text), "zstd+delta3");
+    ck_assert_str_eq(presto__codec_format(&spec, text), "zstd+delta3");
     ck_assert_uint_eq(spec.type_bytes, 1);
     ck_assert_ok(presto_codec_parse("zstd+delta", &spec, &err), &err);
     ck_assert_ok(presto__codec_spec_fit(&spec, &series, &err), &err);
-    ck_assert_str_eq(presto_codec_format(&spec, text), "zstd+delta2");
+    ck_assert_str_eq(presto__codec_format(&spec, text), "zstd+delta2");
     ck_assert_ok(presto_codec_parse("zstd+delta", &spec, &err), &err);
     ck_assert_status(presto__codec_spec_fit(&spec, &weights, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_status(presto__codec_spec_fit(&spec, NULL, &err), PRESTO_ERR_ARGUMENT, &err);

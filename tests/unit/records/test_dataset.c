@@ -15,21 +15,21 @@
 static presto_error err;
 
 static void write_records(const char *path, size_t count, presto_file_compression compression,
-                          bool index, presto_shard_summary *summary_out) {
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+                          bool index, presto__shard_summary *summary_out) {
+    presto__shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.compression = compression;
     options.write_index = index;
     options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, &options, &writer, &err), &err);
     for (size_t i = 0; i < count; i++) {
         char text[1100];
         snprintf(text, sizeof text, "%s %zu", path, i);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of_text(text), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of_text(text), &err), &err);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, summary_out, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, summary_out, &err), &err);
+    presto__shard_writer_free(writer);
 }
 
 /* A dataset of ours with shards of 5, 0, 7 records. */
@@ -39,7 +39,7 @@ static void make_ours(const char *dir) {
     info.shards = calloc(3, sizeof *info.shards);
     for (size_t i = 0; i < 3; i++) {
         char name[64];
-        presto_shard_summary summary;
+        presto__shard_summary summary;
         snprintf(name, sizeof name, "data-%05zu-of-00003.tfrecord", i);
         write_records(path_in(dir, name), counts[i], PRESTO_FILE_PLAIN, true, &summary);
         info.shards[i] = (presto_dataset_shard){.file = strdup(name),
@@ -48,8 +48,8 @@ static void make_ours(const char *dir) {
                                                 .raw_bytes = summary.payload_bytes,
                                                 .crc32c = summary.crc32c};
     }
-    ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
-    presto_dataset_info_done(&info);
+    ck_assert_ok(presto__dataset_info_write(dir, &info, true, &err), &err);
+    presto__dataset_info_free(&info);
 }
 
 static presto_dataset *open_one(const char *path) {

@@ -5,6 +5,7 @@
 #include <presto/example.h>
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "example.pb-c.h"
 
 #include "example_check.h"
@@ -119,7 +120,7 @@ static void compare_with_protobuf(const presto_feature *ours, const Presto__Feat
 
 START_TEST(protobuf_reads_what_we_write_and_writes_it_the_same) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (int round = 0; round < 500; round++) {
         made_sample *made = calloc(1, sizeof *made);
         make_sample(made, &rng);
@@ -155,7 +156,7 @@ END_TEST
 
 START_TEST(cut_and_flipped_examples_never_read_outside) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed(), .sample = 1});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed(), .sample = 1});
     presto_feature_spec specs[40];
     char names[40][16];
     for (size_t i = 0; i < 40; i++) {

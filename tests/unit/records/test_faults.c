@@ -5,6 +5,7 @@
  * incomplete under a final name. Allocations inside the libraries do not fail: jansson, for one,
  * crashes if they do.
  */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <dirent.h>
@@ -34,7 +35,7 @@ static char *in_base(const char *name) {
 
 /* ---- what is tried; each returns the status of its first failure ---- */
 
-static presto_status append_records(presto_shard_writer *writer) {
+static presto_status append_records(presto__shard_writer *writer) {
     presto_status status = PRESTO_OK;
     presto_buffer record = {0};
     for (int64_t i = 0; i < RECORDS && status == PRESTO_OK; i++) {
@@ -45,24 +46,24 @@ static presto_status append_records(presto_shard_writer *writer) {
         record.bytes = 0;
         status = presto_example_append(&record, &sample, &err);
         if (status == PRESTO_OK)
-            status = presto_shard_writer_append(writer, presto_buffer_span(&record), &err);
+            status = presto__shard_writer_append(writer, presto_buffer_span(&record), &err);
     }
     presto_buffer_done(&record);
     return status;
 }
 
 static presto_status write_shard(const char *path, presto_file_compression compression,
-                                 presto_shard_summary *summary) {
-    presto_shard_writer *writer = NULL;
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+                                 presto__shard_summary *summary) {
+    presto__shard_writer *writer = NULL;
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.compression = compression;
-    presto_status status = presto_shard_writer_open(path, &options, &writer, &err);
+    presto_status status = presto__shard_writer_open(path, &options, &writer, &err);
     if (status == PRESTO_OK)
         status = append_records(writer);
     if (status == PRESTO_OK)
-        status = presto_shard_writer_finish(writer, summary, &err);
-    presto_shard_writer_free(writer);
+        status = presto__shard_writer_finish(writer, summary, &err);
+    presto__shard_writer_free(writer);
     return status;
 }
 
@@ -175,7 +176,8 @@ static presto_status try_codecs(void) {
         if (status == PRESTO_OK)
             status = presto_codec_new(&spec, &codec, &err);
         if (status == PRESTO_OK)
-            status = presto_codec_compress(codec, presto_span_of(data, sizeof data), &packed, &err);
+            status =
+                presto__codec_compress(codec, presto_span_of(data, sizeof data), &packed, &err);
         if (status == PRESTO_OK)
             status = presto_codec_decompress(codec, presto_buffer_span(&packed),
                                              &(presto_codec_room){&arena, 1 << 20}, &out, &err);
@@ -208,7 +210,7 @@ static void check_written(presto_status status) {
         return;
     }
     presto_verify_result result = {0};
-    ck_assert_ok(presto_verify_file(written, NULL, &result, &err), &err);
+    ck_assert_ok(presto_verify_paths(&(const char *){written}, 1, NULL, &result, &err), &err);
     ck_assert_uint_eq(result.records, RECORDS);
     ck_assert_uint_eq(result.faults, 0);
     presto_check_remove_tree(dir);
@@ -247,7 +249,7 @@ static void make_inputs(void) {
     snprintf(written, sizeof written, "%s/out/data.tfrecord", base);
     ck_assert_int_eq(mkdir(in_base("out"), 0777), 0);
     for (int i = 0; i < 2; i++) {
-        presto_shard_summary summary;
+        presto__shard_summary summary;
         char path[900];
         char *folder = in_base(folders[i]);
         ck_assert_int_eq(mkdir(folder, 0777), 0);
@@ -265,7 +267,7 @@ static void make_inputs(void) {
                                     .features = &feature,
                                     .feature_count = 1,
                                     .file_compression = (presto_file_compression)i};
-        ck_assert_ok(presto_dataset_info_write(folder, &info, true, &err), &err);
+        ck_assert_ok(presto__dataset_info_write(folder, &info, true, &err), &err);
         free(info.id);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader in docs/format.md, run as it stands there, reads what we write and refuses what is
  * damaged. */
+#include "../../../records/records_internal.h"
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -40,29 +41,29 @@ START_TEST(the_reader_in_the_documentation_works) {
     char reader[600], path[600], out[4000], want[4000] = "";
     presto_codec_spec spec;
     presto_codec *codec;
-    presto_shard_writer *writer;
+    presto__shard_writer *writer;
     presto_buffer packed = {0};
     snprintf(reader, sizeof reader, "%s/reader.py", dir);
     snprintf(path, sizeof path, "%s/data-00000-of-00001.tfrecord", dir);
     extract_reader(reader);
     ck_assert_ok(presto_codec_parse("zlib", &spec, &err), &err);
     ck_assert_ok(presto_codec_new(&spec, &codec, &err), &err);
-    ck_assert_ok(presto_shard_writer_open(path, NULL, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(path, NULL, &writer, &err), &err);
     for (size_t i = 0; i < 20; i++) {
         char record[64];
         size_t bytes = (size_t)snprintf(record, sizeof record, "record number %zu of them", i * i);
         packed.bytes = 0;
-        ck_assert_ok(presto_codec_compress(codec, presto_span_of(record, bytes), &packed, &err),
+        ck_assert_ok(presto__codec_compress(codec, presto_span_of(record, bytes), &packed, &err),
                      &err);
-        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&packed), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, presto_buffer_span(&packed), &err), &err);
         size_t used = strlen(want);
         used += (size_t)snprintf(want + used, sizeof want - used, "%zu ", bytes);
         for (size_t k = 0; k < 16; k++)
             used += (size_t)snprintf(want + used, sizeof want - used, "%02x", record[k]);
         snprintf(want + used, sizeof want - used, "\n");
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     presto_codec_free(codec);
     presto_buffer_done(&packed);
     ck_assert_int_eq(run_reader(reader, path, out, sizeof out), 0);

@@ -3,6 +3,7 @@
  * Files that other programs wrote (tests/golden/README.md) are verified and read. In damaged ones,
  * the damage is found at the byte that the manifest names, and repaired as far as it says.
  */
+#include "../../../base/tensor_internal.h"
 #include "../../../records/records_internal.h"
 #include "presto_check.h"
 
@@ -101,7 +102,7 @@ static void check_example(presto_span record, const json_t *want, presto_arena *
     ck_assert_msg(sample.feature_count == json_object_size(want), "%s: %zu features", file,
                   sample.feature_count);
     json_object_foreach((json_t *)(uintptr_t)want, name, feature) {
-        size_t at = presto_sample_find(&sample, presto_span_of_text(name));
+        size_t at = presto__sample_find(&sample, presto_span_of_text(name));
         ck_assert_msg(at != SIZE_MAX, "%s: no feature %s", file, name);
         check_feature(&sample.features[at], feature, file);
     }
@@ -115,7 +116,7 @@ static void check_tensor(presto_span record, const json_t *want, presto_arena *a
     ck_assert_ok(presto_example_parse(record, &(presto_example_specs){.list = &spec, .count = 1},
                                       arena, &sample, &err),
                  &err);
-    size_t at = presto_sample_find(&sample, presto_span_of_text("tensor"));
+    size_t at = presto__sample_find(&sample, presto_span_of_text("tensor"));
     ck_assert_uint_ne(at, SIZE_MAX);
     const presto_tensor *tensor = &sample.features[at].tensor;
     const json_t *shape = json_object_get(want, "shape");
@@ -188,7 +189,7 @@ START_TEST(good_files_hold_what_the_manifest_says) {
         presto_verify_result result = {0};
         golden_path(entry, path, sizeof path);
         read_good(entry);
-        ck_assert_ok(presto_verify_file(path, NULL, &result, &err), &err);
+        ck_assert_ok(presto_verify_paths(&(const char *){path}, 1, NULL, &result, &err), &err);
         ck_assert_msg(result.faults == 0, "%s: %d faults", path, (int)result.faults);
         ck_assert_uint_eq(result.records, json_array_size(json_object_get(entry, "records")));
     }
@@ -262,7 +263,7 @@ START_TEST(bad_files_are_found_bad_where_the_manifest_says) {
         presto_verify_options_defaults(&options);
         options.on_fault = see_fault;
         options.user = &seen;
-        ck_assert_ok(presto_verify_file(path, &options, &result, &err), &err);
+        ck_assert_ok(presto_verify_paths(&(const char *){path}, 1, &options, &result, &err), &err);
         ck_assert_msg(result.faults > 0, "%s passes", seen.file);
         ck_assert_uint_eq(result.faults, seen.count);
         ck_assert_msg(seen.matched, "%s: no fault of kind %s", seen.file, text(seen.want, "kind"));
@@ -292,7 +293,7 @@ START_TEST(repair_saves_what_the_manifest_says) {
         size_t want = json_array_size(json_object_get(entry, "records")) + json_array_size(more);
         ck_assert_msg(repaired.records == want, "%s: %d of %zu records saved", path,
                       (int)repaired.records, want);
-        ck_assert_ok(presto_verify_file(out, &options, &result, &err), &err);
+        ck_assert_ok(presto_verify_paths(&(const char *){out}, 1, &options, &result, &err), &err);
         ck_assert_uint_eq(result.faults, 0);
         ck_assert_uint_eq(result.records, want);
     }

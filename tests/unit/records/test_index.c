@@ -43,24 +43,24 @@ static size_t fill(uint8_t payload[24], size_t number) {
 
 static made_file make_file(size_t count, presto_file_compression compression) {
     made_file file = {.dir = presto_check_temp_dir(), .count = count};
-    presto_shard_writer_options options;
-    presto_shard_writer *writer;
+    presto__shard_writer_options options;
+    presto__shard_writer *writer;
     uint8_t payload[24];
     snprintf(file.path, sizeof file.path, "%s/data.tfrecord", file.dir);
     snprintf(file.index, sizeof file.index, "%s.index", file.path);
     file.offsets = calloc(count + 1, sizeof *file.offsets);
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options_defaults(&options);
     options.compression = compression;
     options.sync = false;
-    ck_assert_ok(presto_shard_writer_open(file.path, &options, &writer, &err), &err);
+    ck_assert_ok(presto__shard_writer_open(file.path, &options, &writer, &err), &err);
     for (size_t i = 0; i < count; i++) {
         size_t bytes = fill(payload, i);
         file.offsets[i + 1] = file.offsets[i] + bytes + PRESTO_FRAME_OVERHEAD_BYTES;
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(payload, bytes), &err),
+        ck_assert_ok(presto__shard_writer_append(writer, presto_span_of(payload, bytes), &err),
                      &err);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     file.index_content = presto_check_read_file(file.index, &file.index_bytes);
     return file;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <presto/inspect.h>
 
 #include "../../../records/records_internal.h"
+#include "folder_check.h"
 #include "inspect/inspect_internal.h"
 #include "inspect_check.h"
 
@@ -30,7 +32,7 @@ static presto_verify_result verify_kind(const char *path, presto_fault_kind *kin
     presto_verify_options_defaults(&options);
     options.on_fault = keep_kind;
     options.user = kind;
-    ck_assert_ok(presto_verify_file(path, &options, &result, &err), &err);
+    ck_assert_ok(presto_verify_paths(&(const char *){path}, 1, &options, &result, &err), &err);
     return result;
 }
 
@@ -92,9 +94,13 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_read_is_a_fault) {
     presto_fault_kind kind = PRESTO_FAULT_INDEX;
-    presto_verify_result result = verify_kind("/no/such/file", &kind);
+    char *dir = presto_check_temp_dir();
+    ck_assert_int_eq(mkfifo(path_in(dir, "pipe"), 0666), 0);
+    presto_verify_result result = verify_kind(path_in(dir, "pipe"), &kind);
     ck_assert_uint_eq(result.faults, 1);
     ck_assert_int_eq(kind, PRESTO_FAULT_IO);
+    presto_check_remove_tree(dir);
+    free(dir);
 }
 END_TEST
 
@@ -113,8 +119,8 @@ START_TEST(the_callback_can_stop_verification) {
     file.bytes.data[0] ^= 1;
     file.bytes.data[file.starts[5]] ^= 1;
     presto_check_write_file(file.path, presto_buffer_span(&file.bytes));
-    ck_assert_status(presto_verify_file(file.path, &options, &result, &err), PRESTO_ERR_STOPPED,
-                     &err);
+    ck_assert_status(presto_verify_paths(&(const char *){file.path}, 1, &options, &result, &err),
+                     PRESTO_ERR_STOPPED, &err);
     ck_assert_uint_eq(result.faults, 1);
     drop_file(&file);
 }
@@ -145,8 +151,9 @@ START_TEST(verification_and_repair_stop_within_damage_when_asked_to) {
         presto_verify_options_defaults(&options);
         options.should_stop = stop_at_zero;
         options.should_stop_user = &left;
-        ck_assert_status(presto_verify_file(file.path, &options, &result, &err), PRESTO_ERR_STOPPED,
-                         &err);
+        ck_assert_status(
+            presto_verify_paths(&(const char *){file.path}, 1, &options, &result, &err),
+            PRESTO_ERR_STOPPED, &err);
         ck_assert_uint_eq(left, 0);
         left = asked;
         const presto_repair_options repairing = {.struct_bytes = sizeof repairing,
@@ -245,12 +252,12 @@ START_TEST(guessing_the_codec_takes_the_memory_of_one_record) {
         return;
     uint8_t *zeros = calloc(1, BYTES); /* no Example, so each record is tried */
     ck_assert_ok(presto_codec_new(&spec, &codec, &err), &err);
-    ck_assert_ok(presto_codec_compress(codec, presto_span_of(zeros, BYTES), &stored, &err), &err);
+    ck_assert_ok(presto__codec_compress(codec, presto_span_of(zeros, BYTES), &stored, &err), &err);
     for (size_t i = 0; i < COUNT; i++)
         payloads[i] = presto_buffer_span(&stored);
     ck_assert_ok(presto__guess_codec(payloads, COUNT, &arena, &spec, &err), &err);
     char text[PRESTO_CODEC_TEXT_BYTES];
-    ck_assert_str_eq(presto_codec_format(&spec, text), "none");
+    ck_assert_str_eq(presto__codec_format(&spec, text), "none");
     ck_assert_uint_ge(arena.total_bytes, BYTES);
     ck_assert_uint_lt(arena.total_bytes, (size_t)3 * BYTES);
     presto_arena_done(&arena);

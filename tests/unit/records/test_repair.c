@@ -11,6 +11,7 @@
 #include <presto/inspect.h>
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "inspect_check.h"
 
@@ -203,7 +204,7 @@ START_TEST(ranges_left_out_doubled_swapped_or_zeroed_cost_no_whole_record) {
     made_file file = make_file();
     size_t want[4 * RECORDS];
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (size_t round = 0; round < 1500; round++) {
         size_t from = presto_rng_below(&rng, file.bytes.bytes);
         size_t bytes = 1 + presto_rng_below(&rng, round % 3 == 0 ? 20 : 400);
@@ -230,7 +231,7 @@ END_TEST
 START_TEST(a_large_damaged_file_is_searched_in_windows) {
     made_file file = {.dir = presto_check_temp_dir()};
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 9});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 9});
     snprintf(file.path, sizeof file.path, "%s/in.tfrecord", file.dir);
     snprintf(file.out, sizeof file.out, "%s/out.tfrecord", file.dir);
     presto_buffer payload = {0};

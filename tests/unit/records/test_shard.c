@@ -34,8 +34,8 @@ END_TEST
 
 START_TEST(whole_file_gzip_and_zlib_are_written_and_read) {
     for (int kind = PRESTO_FILE_GZIP; kind <= PRESTO_FILE_ZLIB; kind++) {
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.compression = (presto_file_compression)kind;
         made_file file = make_file("data.tfrecord.z", 300, 30000, &options);
         presto_shard *shard = open_shard(file.path, false, false);
@@ -50,8 +50,8 @@ END_TEST
 
 START_TEST(a_file_without_records_is_a_file) {
     for (int kind = PRESTO_FILE_PLAIN; kind <= PRESTO_FILE_ZLIB; kind++) {
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.compression = (presto_file_compression)kind;
         made_file file = make_file("empty.tfrecord", 0, 1, &options);
         for (int ways = 0; ways < 4; ways++)

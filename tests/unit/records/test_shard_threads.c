@@ -7,6 +7,7 @@
 #include <presto/rng.h>
 #include <presto/shard.h>
 
+#include "../../../base/rng_internal.h"
 #include "shard/shard_parts_internal.h"
 
 #include "shard_check.h"
@@ -26,7 +27,7 @@ static void *read_randomly(void *argument) {
     reader *self = argument;
     presto_rng rng;
     presto_block block = {0};
-    presto_rng_init(&rng, &(presto_rng_key){.seed = self->seed});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = self->seed});
     for (size_t round = 0; round < 300 && self->status == PRESTO_OK; round++) {
         size_t first = self->rising ? round : presto_rng_below(&rng, self->file->count - 8);
         self->status = presto_shard_fetch(self->shard, first, 8, &block, NULL);
@@ -64,8 +65,8 @@ START_TEST(threads_read_one_shard_at_once) {
 END_TEST
 
 START_TEST(threads_read_one_compressed_shard_at_once) {
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.compression = PRESTO_FILE_GZIP;
     made_file file = make_file("data.tfrecord.gz", 400, 500, &options);
     presto_shard *shard = open_shard(file.path, false, false);
@@ -157,7 +158,7 @@ START_TEST(closing_a_file_does_not_look_at_all_that_are_open) {
     presto_shard *shards[SHARDS];
     presto_block block = {0};
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = 7});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = 7});
     ck_assert_ok(presto__fd_pool_init(&pool, &err), &err);
     pool.limit = LIMIT;
     for (size_t i = 0; i < SHARDS; i++)

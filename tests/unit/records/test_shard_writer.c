@@ -12,6 +12,7 @@
 #include <presto/rng.h>
 #include <presto/shard.h>
 
+#include "../../../base/rng_internal.h"
 #include "../../../records/records_internal.h"
 #include "shard/shard_internal.h"
 
@@ -21,7 +22,7 @@
 
 START_TEST(the_summary_is_true) {
     made_file file = make_file("data.tfrecord", 100, 5000, NULL);
-    presto_shard_summary summary = write_file(&file, NULL);
+    presto__shard_summary summary = write_file(&file, NULL);
     size_t bytes;
     uint8_t *content = presto_check_read_file(file.path, &bytes);
     ck_assert_uint_eq(summary.records, 100);
@@ -43,16 +44,16 @@ START_TEST(framed_records_are_appended_as_they_are) {
         frames[i] = (uint32_t)file.sizes[i] + 16;
     made_file copy = {.dir = file.dir};
     snprintf(copy.path, sizeof copy.path, "%s/copy.tfrecord", file.dir);
-    presto_shard_writer *writer;
-    ck_assert_ok(presto_shard_writer_open(copy.path, NULL, &writer, &err), &err);
+    presto__shard_writer *writer;
+    ck_assert_ok(presto__shard_writer_open(copy.path, NULL, &writer, &err), &err);
     ck_assert_status(presto__shard_writer_append_frames(writer, presto_span_of(content, bytes),
                                                         frames, 99, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ok(presto__shard_writer_append_frames(writer, presto_span_of(content, bytes), frames,
                                                     100, &err),
                  &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
+    ck_assert_ok(presto__shard_writer_finish(writer, NULL, &err), &err);
+    presto__shard_writer_free(writer);
     snprintf(file.path, sizeof file.path, "%s", copy.path);
     check_all(&file, false, false);
     size_t again_bytes;
@@ -98,7 +99,7 @@ static void make_sizes(made_file *file, presto_rng *rng) {
     }
 }
 
-static void write_singly_and_in_groups(presto_shard_writer *writer, const made_file *file,
+static void write_singly_and_in_groups(presto__shard_writer *writer, const made_file *file,
                                        presto_rng *rng) {
     presto_buffer frames = {0};
     for (size_t i = 0; i < file->count;) {
@@ -106,7 +107,7 @@ static void write_singly_and_in_groups(presto_shard_writer *writer, const made_f
         size_t count = 0;
         size_t group = (size_t)presto_rng_below(rng, 4);
         if (group == 0) {
-            ck_assert_ok(presto_shard_writer_append(writer, payload(file, i++), &err), &err);
+            ck_assert_ok(presto__shard_writer_append(writer, payload(file, i++), &err), &err);
             continue;
         }
         frames.bytes = 0;
@@ -123,25 +124,25 @@ static void write_singly_and_in_groups(presto_shard_writer *writer, const made_f
 
 START_TEST(records_of_any_size_are_written_in_order_and_in_whole_pieces) {
     presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed(), .stream = 1});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed(), .stream = 1});
     for (int gzip = 0; gzip < 2; gzip++) {
         made_file file = {.dir = presto_check_temp_dir()};
         snprintf(file.path, sizeof file.path, "%s/%s", file.dir,
                  gzip ? "a.tfrecord.gz" : "a.tfrecord");
         make_sizes(&file, &rng);
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.compression = gzip ? PRESTO_FILE_GZIP : PRESTO_FILE_PLAIN;
         options.compression_level = 1;
-        presto_shard_writer *writer;
-        ck_assert_ok(presto_shard_writer_open(file.path, &options, &writer, &err), &err);
+        presto__shard_writer *writer;
+        ck_assert_ok(presto__shard_writer_open(file.path, &options, &writer, &err), &err);
         pieces.fd = -1;
         pieces.calls = 0;
         pieces.whole = true;
         write_singly_and_in_groups(writer, &file, &rng);
-        presto_shard_summary summary;
-        ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
-        presto_shard_writer_free(writer);
+        presto__shard_summary summary;
+        ck_assert_ok(presto__shard_writer_finish(writer, &summary, &err), &err);
+        presto__shard_writer_free(writer);
         pieces.fd = -2;
         ck_assert(pieces.whole);
         ck_assert_uint_gt(pieces.calls, 10);
@@ -176,17 +177,17 @@ START_TEST(nothing_stands_under_the_name_before_finish) {
     made_file file = make_file("data.tfrecord", 10, 100, NULL);
     char other[700];
     snprintf(other, sizeof other, "%s/other.tfrecord", file.dir);
-    presto_shard_writer *writer;
-    ck_assert_ok(presto_shard_writer_open(other, NULL, &writer, &err), &err);
+    presto__shard_writer *writer;
+    ck_assert_ok(presto__shard_writer_open(other, NULL, &writer, &err), &err);
     for (size_t i = 0; i < 10; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, payload(&file, i), &err), &err);
+        ck_assert_ok(presto__shard_writer_append(writer, payload(&file, i), &err), &err);
     ck_assert_int_ne(access(other, F_OK), 0);
     ck_assert_uint_eq(count_hidden(file.dir), 1);
-    presto_shard_writer_free(writer);
+    presto__shard_writer_free(writer);
     ck_assert_int_ne(access(other, F_OK), 0);
     ck_assert_uint_eq(count_hidden(file.dir), 0);
     snprintf(other, sizeof other, "%s/no/such/folder.tfrecord", file.dir);
-    ck_assert_status(presto_shard_writer_open(other, NULL, &writer, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__shard_writer_open(other, NULL, &writer, &err), PRESTO_ERR_IO, &err);
     drop_file(&file);
 }
 END_TEST
@@ -210,12 +211,12 @@ START_TEST(the_disk_begins_with_a_large_file_before_its_end) {
     made_file file = make_file("data.tfrecord", 70, (size_t)1 << 20, NULL);
     ck_assert_uint_gt(file.bytes.bytes, (uint64_t)24 << 20);
     for (int sync = 0; sync < 2; sync++) {
-        presto_shard_writer_options options;
-        presto_shard_writer_options_defaults(&options);
+        presto__shard_writer_options options;
+        presto__shard_writer_options_defaults(&options);
         options.sync = sync;
         begun.end = begun.calls = 0;
         begun.gapless = true;
-        presto_shard_summary summary = write_file(&file, &options);
+        presto__shard_summary summary = write_file(&file, &options);
         ck_assert(begun.gapless);
         ck_assert_int_eq(begun.calls > 1, sync);
         ck_assert_uint_le(begun.end, summary.stored_bytes);
@@ -228,8 +229,8 @@ START_TEST(the_disk_begins_with_a_large_file_before_its_end) {
 END_TEST
 
 START_TEST(an_index_is_written_for_a_foreign_file) {
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
+    presto__shard_writer_options options;
+    presto__shard_writer_options_defaults(&options);
     options.write_index = false;
     made_file file = make_file("data.tfrecord", 50, 1000, &options);
     char index[700];

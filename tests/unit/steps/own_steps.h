@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 /* ---- the steps ---- */
@@ -218,8 +219,8 @@ static inline presto_status parse_set(const char *steps, const char *const *set,
                                        .set_count = set_count,
                                        .steps = own,
                                        .step_count = sizeof own / sizeof own[0]};
-    return presto_pipeline_parse(presto_span_of_text(yaml), "/some/folder/t.yaml", &options, out,
-                                 err);
+    return presto__pipeline_parse(presto_span_of_text(yaml), "/some/folder/t.yaml", &options, out,
+                                  err);
 }
 
 #endif

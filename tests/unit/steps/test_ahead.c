@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode-image with `scale: auto`: what later steps need becomes its options, in the definition of
  * the pipeline; and by how much images are then reduced. */
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 static presto_pipeline *parse_steps(const char *steps) {
@@ -9,7 +10,7 @@ static presto_pipeline *parse_steps(const char *steps) {
     presto_pipeline *pipeline = NULL;
     snprintf(yaml, sizeof yaml, "name: t\nsource: {type: files}\nsteps: [{step: read-file}, %s]\n",
              steps);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "t", NULL, &pipeline, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "t", NULL, &pipeline, &err),
                  &err);
     return pipeline;
 }
@@ -24,7 +25,7 @@ static void assert_least(const char *steps, const char *wanted) {
         ck_assert_msg(strstr(json, wanted) != NULL, "%s: %s lacks %s", steps, json, wanted);
     else
         ck_assert_msg(strstr(json, "least") == NULL, "%s: %s", steps, json);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "t", NULL, &again, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(json), "t", NULL, &again, &err), &err);
     ck_assert_str_eq(json, presto_pipeline_json(again));
     presto_pipeline_free(again);
     presto_pipeline_free(pipeline);
@@ -72,10 +73,10 @@ static void assert_explained(const char *steps, bool is_reduced) {
     presto_error err;
     presto_pipeline *pipeline = parse_steps(steps);
     presto_plan *plan;
-    ck_assert_ok(presto_plan_new(pipeline, NULL, &plan, &err), &err);
+    ck_assert_ok(presto__plan_new(pipeline, NULL, &plan, &err), &err);
     bool is_told = strstr(presto_plan_explain(plan), "reduced (24 to 43 dB PSNR)") != NULL;
     ck_assert_msg(is_told == is_reduced, "%s", presto_plan_explain(plan));
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
 }
 

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <zlib.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 #include "text/sentencepiece_internal.h"
 #include "text/tokenizer_internal.h"
@@ -155,7 +157,7 @@ START_TEST(words_have_the_ids_that_they_have_in_their_text) {
                                         GOLDEN("suffix.model"), GOLDEN("unigram.model")};
     presto_rng rng;
     char text[512];
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&rng, &(presto__rng_key){.seed = presto_check_seed()});
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         presto__sentencepiece *model = load_golden(files[f]);
         ck_assert_int_eq(presto__sentencepiece_get_info(model)->words_stand_alone, f == 0);
@@ -205,14 +207,14 @@ static void *encode_much(void *user) {
     rig *shared = user;
     rig own = *shared;
     presto_error err;
-    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &own.arena};
+    presto__plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &own.arena};
     own.arena = (presto_arena){0};
-    ck_assert_ok(presto_plan_worker_new(shared->plan, &worker, &own.worker, &err), &err);
+    ck_assert_ok(presto__plan_worker_new(shared->plan, &worker, &own.worker, &err), &err);
     for (int i = 0; i < 200; i++) {
         presto_span text = encode_text(&own, "All human beings are born free \xe4\xba\xba 12");
         ck_assert_uint_gt(text.bytes, 40);
     }
-    presto_plan_worker_free(own.worker);
+    presto__plan_worker_free(own.worker);
     presto_arena_done(&own.arena);
     return NULL;
 }

@@ -42,13 +42,13 @@ START_TEST(grey_variants_of_cv_make_grey_early_and_late) {
         ck_assert_ok(presto_pipeline_load(names[i], NULL, &p, &err), &err);
         ck_assert_uint_eq(presto_pipeline_representation_count(p), 6);
         ck_assert_uint_eq(presto_pipeline_representation_find(p, "greyscaled"), places[i]);
-        presto_plan_options options;
-        presto_plan_options_defaults(&options);
+        presto__plan_options options;
+        presto__plan_options_defaults(&options);
         options.last_step = places[i];
-        ck_assert_ok(presto_plan_new(p, &options, &plan, &err), &err);
+        ck_assert_ok(presto__plan_new(p, &options, &plan, &err), &err);
         ck_assert_int_eq(presto__plan_output(plan)->dtype, dtypes[i]);
         ck_assert_int_eq(presto__plan_output(plan)->dims[2], 1);
-        presto_plan_free(plan);
+        presto__plan_free(plan);
         presto_pipeline_free(p);
     }
 }
@@ -59,11 +59,11 @@ START_TEST(explaining_tells_bytes_where_they_are_known) {
     presto_plan *plan;
     presto_error err;
     ck_assert_ok(presto_pipeline_load("nilm", NULL, &p, &err), &err);
-    ck_assert_ok(presto_plan_new(p, NULL, &plan, &err), &err);
+    ck_assert_ok(presto__plan_new(p, NULL, &plan, &err), &err);
     ck_assert_str_eq(presto_plan_explain(plan),
                      "input               float64[2,64000] (1.02 MB), yields decoded\n"
                      "aggregate        -> float64[3,500] (12.0 kB), yields aggregated\n");
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(p);
 }
 END_TEST

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "../../../base/tensor_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "own/own_internal.h"
 #include "steps_check.h"
@@ -20,10 +21,10 @@ static presto_status open_command(rig *r, const char *options, const presto_tens
              "%s}\n",
              options);
     const presto_pipeline_options reading = {.struct_bytes = sizeof reading, .code = code};
-    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(yaml), "t", &reading, &r->pipeline, err));
+    PRESTO_TRY(presto__pipeline_parse(presto_span_of_text(yaml), "t", &reading, &r->pipeline, err));
     PRESTO_TRY(plan_of(r->pipeline, 1, 2, in, &r->plan, err));
-    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
-    return presto_plan_worker_new(r->plan, &worker, &r->worker, err);
+    presto__plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
+    return presto__plan_worker_new(r->plan, &worker, &r->worker, err);
 }
 
 static void must_open(rig *r, const char *options) {
@@ -352,11 +353,11 @@ START_TEST(specs_are_read_as_they_are_written) {
     presto_tensor_spec spec;
     char text[PRESTO_SPEC_TEXT_BYTES];
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        ck_assert(presto_spec_parse(texts[i], &spec));
+        ck_assert(presto__spec_parse(texts[i], &spec));
         ck_assert_str_eq(presto_spec_format(&spec, text, sizeof text), texts[i]);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(!presto_spec_parse(wrong[i], &spec), "%s", wrong[i]);
+        ck_assert_msg(!presto__spec_parse(wrong[i], &spec), "%s", wrong[i]);
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../../../base/tensor_internal.h"
 #include "audio_check.h"
 
 #define GOLDEN(path) PRESTO_GOLDEN_DIR "/audio/" path
@@ -25,7 +26,7 @@ static presto_status decode(stage *s, const char *steps, presto_span bytes, pres
 }
 
 static int64_t rate_of(const stage *s) {
-    size_t at = presto_sample_find(&s->sample, presto_span_of_text("rate"));
+    size_t at = presto__sample_find(&s->sample, presto_span_of_text("rate"));
     ck_assert_uint_ne(at, SIZE_MAX);
     const presto_feature *feature = &s->sample.features[at];
     ck_assert_int_eq(feature->encoding, PRESTO_ENCODE_INT64);

@@ -294,11 +294,11 @@ enum { MANY_ROWS = 200 };
 static void *read_much(void *user) {
     rig *shared = user;
     presto_arena arena = {0};
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_error err;
     int32_t ids[MANY_ROWS];
-    presto_plan_worker_options options = {.struct_bytes = sizeof options, .arena = &arena};
-    ck_assert_ok(presto_plan_worker_new(shared->plan, &options, &worker, &err), &err);
+    presto__plan_worker_options options = {.struct_bytes = sizeof options, .arena = &arena};
+    ck_assert_ok(presto__plan_worker_new(shared->plan, &options, &worker, &err), &err);
     for (int round = 0; round < 20; round++) {
         rig_options run = {0};
         for (int32_t i = 0; i < MANY_ROWS; i++)
@@ -309,7 +309,7 @@ static void *read_much(void *user) {
         for (size_t i = 0; i < MANY_ROWS; i++)
             ck_assert(((const float *)out.data)[i * 2 + 1] == (float)ids[i] + 0.5f);
     }
-    presto_plan_worker_free(worker);
+    presto__plan_worker_free(worker);
     presto_arena_done(&arena);
     return NULL;
 }

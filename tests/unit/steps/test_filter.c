@@ -17,10 +17,10 @@ static presto_status run_filter(const char *step, const presto_tensor *main,
         features[count++] =
             (presto_feature){.name = presto_span_of_text("other"), .tensor = *other};
     presto_sample sample = {features, count, 0};
-    presto_plan_run_options run = {.struct_bytes = sizeof run};
+    presto__plan_run_options run = {.struct_bytes = sizeof run};
     presto_status status = rig_open(&r, step, &string_spec, false, err);
     ck_assert_msg(status >= 0, "%s: %s", step, err->message);
-    status = presto_plan_run(r.worker, &run, &sample, err);
+    status = presto__plan_run(r.worker, &run, &sample, err);
     if (status == PRESTO_OK) {
         ck_assert_uint_eq(sample.feature_count, count);
         ck_assert_ptr_eq(sample.features[0].tensor.data, main->data);
@@ -228,9 +228,9 @@ START_TEST(a_pipeline_with_a_filter_survives_being_recorded) {
     presto_pipeline *first, *second;
     presto_error err;
     bool same = false;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "t", NULL, &first, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "t", NULL, &first, &err), &err);
     const char *json = presto_pipeline_json(first);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "t", NULL, &second, &err), &err);
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(json), "t", NULL, &second, &err), &err);
     ck_assert_str_eq(presto_pipeline_json(second), json);
     ck_assert_ok(presto__pipeline_same(second, json, &same, &err), &err);
     ck_assert(same);

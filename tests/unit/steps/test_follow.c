@@ -50,9 +50,9 @@ static void set_scene(scene *s, presto_span bytes) {
 static presto_status run_scene(rig *r, scene *s, uint64_t number, presto_sample *out,
                                presto_error *err) {
     *out = (presto_sample){s->features, 5, number};
-    presto_plan_run_options run = {.struct_bytes = sizeof run, .seed = 3, .epoch = 1};
+    presto__plan_run_options run = {.struct_bytes = sizeof run, .seed = 3, .epoch = 1};
     presto_arena_reset(&r->arena);
-    return presto_plan_run(r->worker, &run, out, err);
+    return presto__plan_run(r->worker, &run, out, err);
 }
 
 static void assert_same(const presto_feature *a, const presto_feature *b, const char *what) {
@@ -198,9 +198,9 @@ START_TEST(any_value_is_refused_or_moved) {
                         {.name = presto_span_of_text("b"),
                          .tensor = {.spec = {PRESTO_FLOAT32, 2, {3, 4}}, .data = boxes}}};
                     presto_sample sample = {features, 3, k};
-                    presto_plan_run_options run = {.struct_bytes = sizeof run};
+                    presto__plan_run_options run = {.struct_bytes = sizeof run};
                     presto_arena_reset(&r.arena);
-                    presto_status status = presto_plan_run(r.worker, &run, &sample, &err);
+                    presto_status status = presto__plan_run(r.worker, &run, &sample, &err);
                     ck_assert(status == PRESTO_OK || status == PRESTO_ERR_TYPE);
                     if (status == PRESTO_OK && sample.features[1].tensor.data != data) {
                         uint8_t *copy = rig_copy(&sample.features[1].tensor);
@@ -270,7 +270,7 @@ START_TEST(photos_with_masks_are_decoded_in_full) {
         presto_error err;
         snprintf(yaml, sizeof yaml, "%s%s}, {step: resize-image, min-side: 32%s}]", text,
                  cases[i].decode, cases[i].resize);
-        ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
+        ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                      &err);
         ck_assert_int_eq(presto__pipeline_step_option(pipeline, 1, "least-side")->is_set,
                          !cases[i].is_full);

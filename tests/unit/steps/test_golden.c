@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 #define GOLDEN(path) PRESTO_GOLDEN_DIR "/" path
@@ -40,22 +41,22 @@ static presto_status run_recipe(const char *steps, presto_span bytes, presto_are
              steps);
     presto_pipeline *pipeline;
     presto_plan *plan;
-    presto_plan_worker *worker;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "g", NULL, &pipeline, err), err);
+    presto__plan_worker *worker;
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(yaml), "g", NULL, &pipeline, err), err);
     ck_assert_ok(
         plan_of(pipeline, 1, presto_pipeline_step_count(pipeline), &string_spec, &plan, err), err);
-    ck_assert_ok(presto_plan_worker_new(
+    ck_assert_ok(presto__plan_worker_new(
                      plan,
-                     &(presto_plan_worker_options){
-                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = arena},
+                     &(presto__plan_worker_options){
+                         .struct_bytes = sizeof(presto__plan_worker_options), .arena = arena},
                      &worker, err),
                  err);
     presto_tensor tensor = {.spec = string_spec, .strings = &bytes};
     rig_options options = {0};
     presto_status status = run_one(worker, &options, &tensor, err);
     *out = tensor;
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(pipeline);
     return status;
 }

@@ -2,6 +2,7 @@
 /* Images of few bytes that would take long or much memory to decode. */
 #include <zlib.h>
 
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 static presto_status decode(presto_span bytes, presto_error *err) {
@@ -100,12 +101,12 @@ START_TEST(a_decoder_that_is_cancelled_stops_within_a_scan) {
     presto_error err;
     ck_assert_ok(rig_open(&r, "{step: decode-image, channels: 1}", &string_spec, false, &err),
                  &err);
-    presto_plan_worker_free(r.worker);
-    const presto_plan_worker_options stopping = {.struct_bytes = sizeof stopping,
-                                                 .arena = &r.arena,
-                                                 .should_stop = stops_later,
-                                                 .should_stop_user = &asked};
-    ck_assert_ok(presto_plan_worker_new(r.plan, &stopping, &r.worker, &err), &err);
+    presto__plan_worker_free(r.worker);
+    const presto__plan_worker_options stopping = {.struct_bytes = sizeof stopping,
+                                                  .arena = &r.arena,
+                                                  .should_stop = stops_later,
+                                                  .should_stop_user = &asked};
+    ck_assert_ok(presto__plan_worker_new(r.plan, &stopping, &r.worker, &err), &err);
     ck_assert_status(rig_run_bytes(&r, &options, presto_buffer_span(&jpeg), &out, &err),
                      PRESTO_ERR_STOPPED, &err);
     ck_assert_int_eq(asked, 101);
@@ -145,12 +146,12 @@ static presto_status decode_with(ledger *l, presto_span jpeg, presto_error *err)
     presto_tensor tensor;
     rig_options options = {0};
     ck_assert_ok(rig_open(&r, "{step: decode-image, channels: 1}", &string_spec, false, err), err);
-    presto_plan_worker_free(r.worker);
+    presto__plan_worker_free(r.worker);
     r.arena.on_grow = on_grow;
     r.arena.on_grow_user = l;
-    const presto_plan_worker_options worker = {
+    const presto__plan_worker_options worker = {
         .struct_bytes = sizeof worker, .arena = &r.arena, .on_return = on_return};
-    ck_assert_ok(presto_plan_worker_new(r.plan, &worker, &r.worker, err), err);
+    ck_assert_ok(presto__plan_worker_new(r.plan, &worker, &r.worker, err), err);
     *l = (ledger){0};
     presto_status status = rig_run_bytes(&r, &options, jpeg, &tensor, err);
     rig_close(&r);

@@ -8,6 +8,7 @@
  */
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
@@ -41,8 +42,8 @@ static size_t rounds_of(size_t usual) {
 
 static presto_rng start_rng(uint64_t stream) {
     presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {presto_check_seed(), 0, 0, stream};
+    presto__rng_init(&rng, &key);
     return rng;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
@@ -111,8 +112,8 @@ static bool compare(rig *fused, rig *plain, const rig_options *options, presto_s
 static void check(const char *steps, uint64_t stream, unsigned most_images) {
     unsigned images = (unsigned)presto_check_rounds(most_images);
     presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {presto_check_seed(), 0, 0, stream};
+    presto__rng_init(&rng, &key);
     rig fused, plain;
     presto_error err;
     ck_assert_ok(rig_open(&fused, steps, &string_spec, false, &err), &err);
@@ -132,8 +133,8 @@ static void check(const char *steps, uint64_t stream, unsigned most_images) {
     }
     ck_assert_uint_gt(equal / 2, images);
     /* Windows are decoded, not whole images. */
-    presto_step_stats window = presto_plan_worker_stats(fused.worker, 0);
-    presto_step_stats whole = presto_plan_worker_stats(plain.worker, 0);
+    presto_step_stats window = presto__plan_worker_stats(fused.worker, 0);
+    presto_step_stats whole = presto__plan_worker_stats(plain.worker, 0);
     ck_assert_uint_lt(window.out_bytes, whole.out_bytes * 9 / 10);
     rig_close(&fused);
     rig_close(&plain);

@@ -18,8 +18,8 @@ static void open_own(rig *r, const char *steps) {
     ck_assert_ok(plan_of(r->pipeline, 1, presto_pipeline_step_count(r->pipeline), &string_spec,
                          &r->plan, &err),
                  &err);
-    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
-    ck_assert_ok(presto_plan_worker_new(r->plan, &worker, &r->worker, &err), &err);
+    presto__plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
+    ck_assert_ok(presto__plan_worker_new(r->plan, &worker, &r->worker, &err), &err);
 }
 
 typedef struct words {
@@ -46,9 +46,9 @@ static void make_words(words *w, const char *main_text, const char *note) {
 }
 
 static presto_status run_words(rig *r, words *w, presto_error *err) {
-    presto_plan_run_options options = {.struct_bytes = sizeof options, .main = 1};
+    presto__plan_run_options options = {.struct_bytes = sizeof options, .main = 1};
     presto_arena_reset(&r->arena);
-    return presto_plan_run(r->worker, &options, &w->sample, err);
+    return presto__plan_run(r->worker, &options, &w->sample, err);
 }
 
 START_TEST(outputs_of_unknown_length_keep_their_memory) {
@@ -112,7 +112,7 @@ START_TEST(a_step_may_drop_a_sample_and_set_other_features) {
     make_words(&w, "", "");
     ck_assert_int_eq(run_words(&r, &w, &err), PRESTO_DROP);
     ck_assert_uint_eq(w.sample.feature_count, 3);
-    presto_step_stats stats = presto_plan_worker_stats(r.worker, 0);
+    presto_step_stats stats = presto__plan_worker_stats(r.worker, 0);
     ck_assert_uint_eq(stats.samples, 2);
     ck_assert_uint_eq(stats.dropped, 1);
     ck_assert_uint_eq(presto__plan_flags(r.plan), PRESTO_STEP_DROPS | PRESTO_STEP_SETS_FEATURES);
@@ -128,11 +128,11 @@ START_TEST(models_are_loaded_once_a_plan_and_freed_with_it) {
     ck_assert_int_eq(creates, 1);
     ck_assert_int_eq(loads, 1);
     ck_assert_ptr_nonnull(strstr(presto_plan_explain(r.plan), "int64[3]"));
-    presto_plan_worker_options options = {.struct_bytes = sizeof options, .arena = &r.arena};
-    presto_plan_worker *second;
-    ck_assert_ok(presto_plan_worker_new(r.plan, &options, &second, &err), &err);
+    presto__plan_worker_options options = {.struct_bytes = sizeof options, .arena = &r.arena};
+    presto__plan_worker *second;
+    ck_assert_ok(presto__plan_worker_new(r.plan, &options, &second, &err), &err);
     ck_assert_int_eq(loads, 1);
-    presto_plan_worker_free(second);
+    presto__plan_worker_free(second);
     ck_assert_ptr_nonnull(
         strstr(presto_pipeline_json(r.pipeline), "\"table\": \"/some/folder/tables/a.bin\""));
     rig_close(&r);
@@ -151,18 +151,18 @@ END_TEST
 static void *scale_much(void *user) {
     rig *r = user;
     presto_arena arena = {0};
-    presto_plan_worker_options options = {.struct_bytes = sizeof options, .arena = &arena};
-    presto_plan_worker *worker;
+    presto__plan_worker_options options = {.struct_bytes = sizeof options, .arena = &arena};
+    presto__plan_worker *worker;
     presto_error err;
-    ck_assert_ok(presto_plan_worker_new(r->plan, &options, &worker, &err), &err);
+    ck_assert_ok(presto__plan_worker_new(r->plan, &options, &worker, &err), &err);
     for (int i = 0; i < 2000; i++) {
         words w;
         make_words(&w, "", "");
-        presto_plan_run_options run = {.struct_bytes = sizeof run, .main = 1};
+        presto__plan_run_options run = {.struct_bytes = sizeof run, .main = 1};
         presto_arena_reset(&arena);
-        ck_assert_ok(presto_plan_run(worker, &run, &w.sample, &err), &err);
+        ck_assert_ok(presto__plan_run(worker, &run, &w.sample, &err), &err);
     }
-    presto_plan_worker_free(worker);
+    presto__plan_worker_free(worker);
     presto_arena_done(&arena);
     return NULL;
 }

@@ -15,7 +15,7 @@ static presto_status parse(const char *text, presto_pipeline **out, presto_error
     presto_span span = presto_span_of_text(text);
     uint8_t *copy = presto_check_copy(span);
     presto_status status =
-        presto_pipeline_parse(presto_span_of(copy, span.bytes), "x.yaml", NULL, out, err);
+        presto__pipeline_parse(presto_span_of(copy, span.bytes), "x.yaml", NULL, out, err);
     free(copy);
     return status;
 }
@@ -46,8 +46,8 @@ START_TEST(a_source_of_values_names_what_it_yields_and_needs_no_step) {
     ck_assert_uint_eq(presto_pipeline_step_count(p), 0);
     ck_assert_uint_eq(presto_pipeline_representation_count(p), 2);
     ck_assert_str_eq(presto_pipeline_representation_name(p, 1), "windows");
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(presto_pipeline_json(p)), "again", NULL,
-                                       &again, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(presto_pipeline_json(p)), "again", NULL,
+                                        &again, &err),
                  &err);
     ck_assert_str_eq(presto_pipeline_json(p), presto_pipeline_json(again));
     ck_assert_ok(presto__pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
@@ -322,7 +322,7 @@ START_TEST(every_cut_of_a_pipeline_is_refused_or_whole) {
         presto_error err;
         uint8_t *copy = presto_check_copy(presto_span_of(text, cut));
         presto_status status =
-            presto_pipeline_parse(presto_span_of(copy, cut), "x", NULL, &p, &err);
+            presto__pipeline_parse(presto_span_of(copy, cut), "x", NULL, &p, &err);
         ck_assert(status == PRESTO_OK || status == PRESTO_ERR_SYNTAX);
         presto_pipeline_free(p);
         free(copy);
@@ -343,7 +343,7 @@ START_TEST(deep_nesting_and_large_texts_are_refused) {
     memset(large, ' ', bytes);
     presto_pipeline *p;
     presto_error err;
-    ck_assert_status(presto_pipeline_parse(presto_span_of(large, bytes), "x", NULL, &p, &err),
+    ck_assert_status(presto__pipeline_parse(presto_span_of(large, bytes), "x", NULL, &p, &err),
                      PRESTO_ERR_LIMIT, &err);
     free(large);
 }

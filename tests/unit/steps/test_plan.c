@@ -39,14 +39,14 @@ START_TEST(a_plan_knows_what_comes_out) {
         ck_assert_uint_eq(presto_plan_step_count(plan), last);
         ck_assert(((presto__plan_flags(plan) & PRESTO_STEP_RANDOM) != 0) == (last == 5));
         ck_assert_ptr_null(presto__plan_step_name(plan, last));
-        presto_plan_free(plan);
+        presto__plan_free(plan);
     }
     presto_tensor_spec in = {PRESTO_UINT8, 3, {375, 500, 3}};
     ck_assert_ok(plan_of(cv, 2, 3, &in, &plan, &err), &err);
     ck_assert_str_eq(presto_spec_format(presto__plan_output(plan), text, sizeof text),
                      "uint8[256,341,3]");
     ck_assert_str_eq(presto__plan_step_name(plan, 0), "resize-image");
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(cv);
 }
 END_TEST
@@ -65,10 +65,10 @@ START_TEST(the_explanation_names_steps_shapes_and_what_is_fused) {
     for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
     ck_assert_uint_eq(lines, 7);
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     ck_assert_ok(plan_of(cv, 0, 4, &string_spec, &plan, &err), &err);
     ck_assert_ptr_null(strstr(presto_plan_explain(plan), "fused"));
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(cv);
 }
 END_TEST
@@ -159,14 +159,14 @@ END_TEST
 START_TEST(a_plan_of_no_steps_leaves_everything_alone) {
     presto_pipeline *cv = load_cv();
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_error err;
     presto_arena arena = {0};
     ck_assert_ok(plan_of(cv, 3, 3, &photo, &plan, &err), &err);
-    ck_assert_ok(presto_plan_worker_new(
+    ck_assert_ok(presto__plan_worker_new(
                      plan,
-                     &(presto_plan_worker_options){
-                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = &arena},
+                     &(presto__plan_worker_options){
+                         .struct_bytes = sizeof(presto__plan_worker_options), .arena = &arena},
                      &worker, &err),
                  &err);
     hook h = {.answer = PRESTO_ERR_MEMORY};
@@ -176,8 +176,8 @@ START_TEST(a_plan_of_no_steps_leaves_everything_alone) {
     ck_assert_int_eq(h.calls, 0);
     ck_assert_ptr_eq(tensor.data, photo_pixels());
     ck_assert_str_ne(presto_plan_explain(plan), "");
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(cv);
     presto_arena_done(&arena);
 }
@@ -282,8 +282,8 @@ START_TEST(statistics_count_every_sample_and_scale_the_time) {
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     }
     uint64_t wall = presto__clock_ns() - start;
-    presto_step_stats center = presto_plan_worker_stats(r.worker, 0);
-    presto_step_stats grey = presto_plan_worker_stats(r.worker, 1);
+    presto_step_stats center = presto__plan_worker_stats(r.worker, 0);
+    presto_step_stats grey = presto__plan_worker_stats(r.worker, 1);
     ck_assert_uint_eq(center.samples, 2000);
     ck_assert_uint_eq(grey.samples, 2000);
     ck_assert_uint_eq(center.out_bytes, UINT64_C(2000) * 40 * 60 * 3 * 4);
@@ -291,7 +291,7 @@ START_TEST(statistics_count_every_sample_and_scale_the_time) {
     ck_assert_uint_gt(center.busy_ns, 0);
     /* Scaled samples are an estimate: of the right size, not exact. */
     ck_assert_uint_lt(center.busy_ns + grey.busy_ns, 20 * wall);
-    ck_assert_uint_eq(presto_plan_worker_stats(r.worker, 2).samples, 0);
+    ck_assert_uint_eq(presto__plan_worker_stats(r.worker, 2).samples, 0);
     rig_close(&r);
 }
 END_TEST
@@ -311,7 +311,7 @@ static presto_status read_from_table(void *user, presto_span path, presto_arena 
 START_TEST(files_are_read_through_the_callers_function) {
     presto_pipeline *cv = load_cv();
     presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_error err;
     presto_arena arena = {0};
     presto_span content = presto_span_of_text("not an image");
@@ -319,13 +319,13 @@ START_TEST(files_are_read_through_the_callers_function) {
     rig_options options = {0};
     presto_tensor tensor = {.spec = string_spec, .strings = &path};
     ck_assert_ok(plan_of(cv, 0, 2, &string_spec, &plan, &err), &err);
-    ck_assert_ok(presto_plan_worker_new(plan,
-                                        &(presto_plan_worker_options){
-                                            .struct_bytes = sizeof(presto_plan_worker_options),
-                                            .arena = &arena,
-                                            .read_file = read_from_table,
-                                            .read_file_user = &content},
-                                        &worker, &err),
+    ck_assert_ok(presto__plan_worker_new(plan,
+                                         &(presto__plan_worker_options){
+                                             .struct_bytes = sizeof(presto__plan_worker_options),
+                                             .arena = &arena,
+                                             .read_file = read_from_table,
+                                             .read_file_user = &content},
+                                         &worker, &err),
                  &err);
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_CORRUPT, &err);
     ck_assert_str_eq(err.message, "decode-image: a text file, but a JPEG or PNG is needed: has its "
@@ -335,16 +335,16 @@ START_TEST(files_are_read_through_the_callers_function) {
     ck_assert_str_eq(err.message, "read-file: cannot open");
     ck_assert_str_eq(err.file, "missing.jpg");
     ck_assert_uint_eq(err.offset, 7);
-    presto_plan_worker_free(worker);
-    ck_assert_ok(presto_plan_worker_new(
+    presto__plan_worker_free(worker);
+    ck_assert_ok(presto__plan_worker_new(
                      plan,
-                     &(presto_plan_worker_options){
-                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = &arena},
+                     &(presto__plan_worker_options){
+                         .struct_bytes = sizeof(presto__plan_worker_options), .arena = &arena},
                      &worker, &err),
                  &err);
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_ARGUMENT, &err);
-    presto_plan_worker_free(worker);
-    presto_plan_free(plan);
+    presto__plan_worker_free(worker);
+    presto__plan_free(plan);
     presto_pipeline_free(cv);
     presto_arena_done(&arena);
 }
@@ -387,7 +387,7 @@ END_TEST
 
 typedef struct shared_run {
     const presto_plan *plan;
-    presto_plan_worker *worker;
+    presto__plan_worker *worker;
     presto_arena arena;
     presto_span image;
     uint8_t *last; /* the output of sample 7 */
@@ -419,12 +419,13 @@ START_TEST(threads_share_a_plan_and_statistics_are_read_meanwhile) {
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++) {
         runs[i] = (shared_run){.plan = plan, .image = presto_span_of(image, bytes)};
-        ck_assert_ok(presto_plan_worker_new(plan,
-                                            &(presto_plan_worker_options){
-                                                .struct_bytes = sizeof(presto_plan_worker_options),
-                                                .arena = &runs[i].arena},
-                                            &runs[i].worker, &err),
-                     &err);
+        ck_assert_ok(
+            presto__plan_worker_new(
+                plan,
+                &(presto__plan_worker_options){.struct_bytes = sizeof(presto__plan_worker_options),
+                                               .arena = &runs[i].arena},
+                &runs[i].worker, &err),
+            &err);
     }
     for (size_t i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, run_samples, &runs[i]), 0);
@@ -432,7 +433,7 @@ START_TEST(threads_share_a_plan_and_statistics_are_read_meanwhile) {
     while (samples < 32) {
         samples = 0;
         for (size_t i = 0; i < 4; i++)
-            samples += presto_plan_worker_stats(runs[i].worker, 3).samples;
+            samples += presto__plan_worker_stats(runs[i].worker, 3).samples;
     }
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -440,10 +441,10 @@ START_TEST(threads_share_a_plan_and_statistics_are_read_meanwhile) {
     }
     for (size_t i = 0; i < 4; i++) {
         free(runs[i].last);
-        presto_plan_worker_free(runs[i].worker);
+        presto__plan_worker_free(runs[i].worker);
         presto_arena_done(&runs[i].arena);
     }
-    presto_plan_free(plan);
+    presto__plan_free(plan);
     presto_pipeline_free(cv);
     free(image);
 }

@@ -132,7 +132,7 @@ static presto_pipeline *parse_with(const char *steps, const char *const *set, si
     snprintf(text, sizeof text, "name: photos\nsource: {type: files, match: ['*.jpg']}\nsteps:\n%s",
              steps);
     ck_assert_status(
-        presto_pipeline_parse(presto_span_of_text(text), "text", &options, &pipeline, err), want,
+        presto__pipeline_parse(presto_span_of_text(text), "text", &options, &pipeline, err), want,
         err);
     return pipeline;
 }
@@ -155,7 +155,7 @@ START_TEST(seekable_puts_an_index_before_the_image_is_decoded) {
     presto_pipeline_options_defaults(&options);
     options.set = set + 1;
     options.set_count = 1;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "text", &options, &again, &err),
+    ck_assert_ok(presto__pipeline_parse(presto_span_of_text(json), "text", &options, &again, &err),
                  &err);
     ck_assert_str_eq(presto_pipeline_json(again), json);
     presto_pipeline_free(again);
@@ -223,10 +223,10 @@ START_TEST(steps_that_could_not_be_fused_are_counted) {
     ck_assert_ptr_nonnull(strstr(presto_plan_explain(r.plan), "unfused"));
     presto_tensor tensor = {.spec = large, .data = pixels};
     ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
-    ck_assert_uint_eq(presto_plan_worker_stats(r.worker, 0).unfused, 0);
+    ck_assert_uint_eq(presto__plan_worker_stats(r.worker, 0).unfused, 0);
     tensor = (presto_tensor){.spec = small, .data = pixels};
     ck_assert_status(rig_run(&r, &options, &tensor, &err), PRESTO_ERR_TYPE, &err);
-    ck_assert_uint_eq(presto_plan_worker_stats(r.worker, 0).unfused, 1);
+    ck_assert_uint_eq(presto__plan_worker_stats(r.worker, 0).unfused, 1);
     rig_close(&r);
 }
 END_TEST

@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <presto/rng.h>
 
+#include "../../../base/rng_internal.h"
+#include "../../../steps/pipelines_internal.h"
 #include "steps_check.h"
 
 #define IMAGE_DIR PRESTO_GOLDEN_DIR "/images"
@@ -81,8 +83,8 @@ static bool compare(rig *fused, rig *plain, const rig_options *options, presto_s
 /* `steps` has two %d for the crop's height and width. */
 static void check_order(const char *steps, int tries) {
     presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, 7};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {presto_check_seed(), 0, 0, 7};
+    presto__rng_init(&rng, &key);
     size_t compared = 0;
     tries = (int)presto_check_rounds((size_t)tries);
     for (int i = 0; i < tries; i++) {
@@ -191,8 +193,8 @@ END_TEST
 /* Both plans on damaged copies of the images. */
 static void check_damaged(const char *steps) {
     presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, 8};
-    presto_rng_init(&rng, &key);
+    presto__rng_key key = {presto_check_seed(), 0, 0, 8};
+    presto__rng_init(&rng, &key);
     rig fused, plain;
     presto_error err;
     ck_assert_ok(rig_open(&fused, steps, &string_spec, false, &err), &err);
@@ -244,7 +246,7 @@ START_TEST(a_fused_plan_starts_at_stored_tensors_too) {
         ck_assert(presto_spec_equal(&a.spec, &b.spec));
         ck_assert_int_eq(memcmp(a.data, b.data, presto_tensor_bytes(&a)), 0);
     }
-    presto_step_stats center = presto_plan_worker_stats(fused.worker, 0);
+    presto_step_stats center = presto__plan_worker_stats(fused.worker, 0);
     ck_assert_uint_eq(center.samples, 50);
     ck_assert_uint_eq(center.out_bytes, UINT64_C(50) * 20 * 30 * 3 * 4);
     rig_close(&fused);

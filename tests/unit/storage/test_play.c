@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A storage as text; and as it is played, on a clock that only moves when somebody waits. */
 #define _XOPEN_SOURCE 700
+#include "../../../base/rng_internal.h"
 #include "comma_check.h"
 
 #include <fcntl.h>
@@ -212,7 +213,7 @@ static double files_per_s(const presto_storage *limits, const work *what, double
     uint64_t ready_ns[MOST_THREADS] = {0}, pieces = 0;
     const uint64_t end_ns = (uint64_t)(end_s * 1e9);
     fake.now_ns = 0;
-    presto_rng_init(&fake.rng, &(presto_rng_key){.seed = presto_check_seed()});
+    presto__rng_init(&fake.rng, &(presto__rng_key){.seed = presto_check_seed()});
     ck_assert_status(presto__storage_init(&storage, limits, &fake_time, NULL), PRESTO_OK, NULL);
     for (unsigned i = 0; i < what->threads; i++)
         presto__storage_thread_init(&threads[i], &storage);
