@@ -66,6 +66,11 @@ if(EXISTS ${venv_python})
   set_tests_properties(live.arrow_stream PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
   add_test(NAME live.own_steps COMMAND ${venv_python} -B ${live}/own_steps.py $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR})
+  add_executable(sign_requests ${live}/sign_requests.c)
+  target_include_directories(sign_requests PRIVATE ${PROJECT_SOURCE_DIR}/storage)
+  target_link_libraries(sign_requests PRIVATE presto_base presto_storage)
+  add_test(NAME live.sigv4 COMMAND ${venv_python} -B ${live}/sigv4.py $<TARGET_FILE:sign_requests>)
+  set_tests_properties(live.sigv4 PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
   if(PRESTO_HAVE_SENTENCEPIECE)
     add_test(NAME live.tokenizers

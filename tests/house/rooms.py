@@ -79,6 +79,7 @@ MORE_PARAMETERS = {
     "loader/source/hdf5/hdf5_driver.c driver_read": 6,
     "loader/source/hdf5/hdf5_driver.c driver_write": 6,
     "steps/image/jpeg_coefficients.c request": 6,
+    "storage/crypto.c hmac": 7,
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
