@@ -90,7 +90,7 @@ static void from_ycc_portable(const uint8_t *y, const uint8_t *cb, const uint8_t
     }
 }
 
-static const presto__jpeg_colour portable = {spread_portable, from_ycc_portable};
+static const presto__jpeg_colour portable = {spread_portable, from_ycc_portable, NULL};
 
 /* ---- AVX2 ---- */
 
@@ -147,12 +147,11 @@ typedef struct rgb {
 
 /* 16 pixels, of 16 bits; cb and cr are differences from the center. */
 TARGET static inline __attribute__((always_inline)) rgb colours(__m256i y, __m256i cb, __m256i cr) {
-    const __m256i one = _mm256_set1_epi16(1);
     const __m256i factors = _mm256_set1_epi32(PAIR(-11277, -23401));
     const __m256i half = _mm256_set1_epi32(1 << 14);
-    /* 1.402 = 1 + 26345 / 65536; 1.772 = 2 - 7471 / 32768 */
-    __m256i red = _mm256_mulhi_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(26345));
-    red = _mm256_srai_epi16(_mm256_add_epi16(red, one), 1);
+    /* 1.402 = 1 + 26345 / 65536; 1.772 = 2 - 7471 / 32768. 26345 / 2 rounded up gives the same for
+     * all 256 values. */
+    __m256i red = _mm256_mulhrs_epi16(cr, _mm256_set1_epi16(13173));
     __m256i blue = _mm256_mulhrs_epi16(cb, _mm256_set1_epi16(-7471));
     __m256i low = _mm256_madd_epi16(_mm256_unpacklo_epi16(cb, cr), factors);
     __m256i high = _mm256_madd_epi16(_mm256_unpackhi_epi16(cb, cr), factors);
@@ -187,6 +186,20 @@ TARGET static inline __attribute__((always_inline)) __m256i interleave(const rgb
     return _mm256_blendv_epi8(mixed, in->b, twice(blues_of[part]));
 }
 
+/* 32 pixels, the even and the odd ones of them. */
+TARGET static inline __attribute__((always_inline)) void store_pixels(const rgb *even,
+                                                                      const rgb *odd,
+                                                                      uint8_t *out) {
+    const rgb all = {_mm256_shuffle_epi8(_mm256_packus_epi16(even->r, odd->r), twice(orders[0])),
+                     _mm256_shuffle_epi8(_mm256_packus_epi16(even->g, odd->g), twice(orders[1])),
+                     _mm256_shuffle_epi8(_mm256_packus_epi16(even->b, odd->b), twice(orders[2]))};
+    __m256i first = interleave(&all, 0), second = interleave(&all, 1), third = interleave(&all, 2);
+    __m256i *to = (__m256i *)(void *)out;
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(first, second, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(third, first, 0x30));
+    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(second, third, 0x31));
+}
+
 TARGET static inline __attribute__((always_inline)) void pixels_at_once(const uint8_t *y,
                                                                         const uint8_t *cb,
                                                                         const uint8_t *cr,
@@ -201,14 +214,7 @@ TARGET static inline __attribute__((always_inline)) void pixels_at_once(const ui
     rgb odd =
         colours(_mm256_srli_epi16(light, 8), _mm256_sub_epi16(_mm256_srli_epi16(blue, 8), center),
                 _mm256_sub_epi16(_mm256_srli_epi16(red, 8), center));
-    const rgb all = {_mm256_shuffle_epi8(_mm256_packus_epi16(even.r, odd.r), twice(orders[0])),
-                     _mm256_shuffle_epi8(_mm256_packus_epi16(even.g, odd.g), twice(orders[1])),
-                     _mm256_shuffle_epi8(_mm256_packus_epi16(even.b, odd.b), twice(orders[2]))};
-    __m256i first = interleave(&all, 0), second = interleave(&all, 1), third = interleave(&all, 2);
-    __m256i *to = (__m256i *)(void *)out;
-    _mm256_storeu_si256(to, _mm256_permute2x128_si256(first, second, 0x20));
-    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(third, first, 0x30));
-    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(second, third, 0x31));
+    store_pixels(&even, &odd, out);
 }
 
 /* The last pixels are computed together with some before them. */
@@ -226,7 +232,81 @@ TARGET static void from_ycc_avx2(const uint8_t *y, const uint8_t *cb, const uint
     pixels_at_once(y + last, cb + last, cr + last, out + 3 * last);
 }
 
-static const presto__jpeg_colour vectors = {spread_avx2, from_ycc_avx2};
+/* ---- both at once ---- */
+
+/* What even and odd pixels lie between, less CENTER. BOTH: a quarter of 8 - 16 * CENTER is in each
+ * sum; of odd pixels 7 are added, not 8. */
+enum { BIAS_BOTH = 2 - 4 * CENTER, BIAS_ACROSS = -CENTER };
+
+TARGET static inline __attribute__((always_inline)) void sum_rows(const bool is_both,
+                                                                  const presto__jpeg_rows *rows,
+                                                                  int16_t *sums) {
+    const __m256i bias = _mm256_set1_epi16(is_both ? BIAS_BOTH : BIAS_ACROSS);
+    for (size_t i = 0; i < rows->count; i += 16) {
+        __m256i sum = load_words(rows->near + i);
+        if (is_both)
+            sum = _mm256_add_epi16(thrice(sum), load_words(rows->far + i));
+        _mm256_storeu_si256((__m256i *)(void *)(sums + i), _mm256_add_epi16(sum, bias));
+    }
+    sums[-1] = sums[0];
+    sums[rows->count] = sums[rows->count - 1];
+}
+
+typedef struct colour_pixels {
+    __m256i even, odd;
+} colour_pixels;
+
+TARGET static inline __attribute__((always_inline)) colour_pixels spread_sums(const bool is_both,
+                                                                              const int16_t *s) {
+    const __m256i one = _mm256_set1_epi16(1);
+    __m256i here = thrice(_mm256_loadu_si256((const __m256i *)(const void *)s));
+    __m256i even =
+        _mm256_add_epi16(here, _mm256_loadu_si256((const __m256i *)(const void *)(s - 1)));
+    __m256i odd =
+        _mm256_add_epi16(here, _mm256_loadu_si256((const __m256i *)(const void *)(s + 1)));
+    if (is_both)
+        return (colour_pixels){_mm256_srai_epi16(even, 4),
+                               _mm256_srai_epi16(_mm256_sub_epi16(odd, one), 4)};
+    return (colour_pixels){_mm256_srai_epi16(_mm256_add_epi16(even, one), 2),
+                           _mm256_srai_epi16(_mm256_add_epi16(odd, _mm256_add_epi16(one, one)), 2)};
+}
+
+TARGET static inline __attribute__((always_inline)) void spread_ycc(
+    const bool is_both, const presto__jpeg_ycc *in, const presto__jpeg_stretch *stretch,
+    uint8_t *out, uint8_t *scratch) {
+    const __m256i low_byte = _mm256_set1_epi16(255);
+    int16_t *cb = (int16_t *)(void *)(scratch + SLACK);
+    int16_t *cr = cb + in->cb.count + SLACK;
+    sum_rows(is_both, &in->cb, cb);
+    sum_rows(is_both, &in->cr, cr);
+    size_t skip = stretch->first % 2, count = stretch->count;
+    for (size_t x = stretch->first - skip, some; count > 0; x += AT_ONCE, skip = 0) {
+        uint8_t part[3 * AT_ONCE];
+        bool is_part = skip > 0 || count < AT_ONCE;
+        __m256i light = _mm256_loadu_si256((const __m256i *)(const void *)(in->y + x));
+        const colour_pixels blue = spread_sums(is_both, cb + x / 2);
+        const colour_pixels red = spread_sums(is_both, cr + x / 2);
+        const rgb even = colours(_mm256_and_si256(light, low_byte), blue.even, red.even);
+        const rgb odd = colours(_mm256_srli_epi16(light, 8), blue.odd, red.odd);
+        store_pixels(&even, &odd, is_part ? part : out);
+        some = AT_ONCE - skip < count ? AT_ONCE - skip : count;
+        if (is_part)
+            memcpy(out, part + 3 * skip, 3 * some);
+        out += 3 * some;
+        count -= some;
+    }
+}
+
+TARGET static void spread_ycc_avx2(presto__jpeg_spread how, const presto__jpeg_ycc *in,
+                                   const presto__jpeg_stretch *stretch, uint8_t *out,
+                                   uint8_t *scratch) {
+    if (how == PRESTO__JPEG_BOTH)
+        spread_ycc(true, in, stretch, out, scratch);
+    else
+        spread_ycc(false, in, stretch, out, scratch);
+}
+
+static const presto__jpeg_colour vectors = {spread_avx2, from_ycc_avx2, spread_ycc_avx2};
 
 const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level) {
     return level == PRESTO__JPEG_PORTABLE ? &portable : &vectors;

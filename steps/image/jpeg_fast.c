@@ -3,8 +3,8 @@
  * The fast way through a JPEG: its header, and the order of work.
  *
  * Stuffed zeros are removed from the entropy-coded data first, all at once, and the places of restart
- * markers are kept. Then one row of MCUs after the other becomes coefficients, samples and pixels, in
- * memory that stays in the second-level cache. Colour of half the height needs the rows of samples
+ * markers are kept. Then some MCUs after the other become coefficients and samples, and each row of MCUs
+ * becomes pixels, in memory that stays in the caches. Colour of half the height needs the rows of samples
  * above and below: of each row of MCUs the last row of samples is kept, and the last row of pixels
  * waits for the next one.
  *
@@ -22,6 +22,7 @@
 enum {
     ALIGN = 64,
     SIDE = 8,
+    MCUS_AT_ONCE = 8,      /* their coefficients stay in the first-level cache */
     KEPT_CODES = 8,        /* tables kept from image to image: those of two kinds of files */
     MAX_DIMENSION = 65500, /* libjpeg's */
     MOST_SCAN_BYTES = INT32_MAX
@@ -74,6 +75,7 @@ typedef struct kept_codes {
 
 struct presto__jpeg_fast {
     presto__jpeg_level level;
+    presto__jpeg_unstuff unstuff;
     presto__jpeg_decode decode;
     const presto__jpeg_colour *colour;
     uint64_t image;
@@ -116,6 +118,7 @@ presto__jpeg_fast *presto__jpeg_fast_new(presto__jpeg_level level) {
     if (fast == NULL)
         return NULL;
     fast->level = level;
+    fast->unstuff = presto__jpeg_unstuff_of(level);
     fast->decode = presto__jpeg_decode_of(level);
     fast->colour = presto__jpeg_colour_of(level);
     return fast;
@@ -467,10 +470,8 @@ static void choose_mcus(work *w, const layout *l) {
     w->parts = l->channels == 1 ? 1 : l->part_count;
 }
 
-/* Of a row of MCUs. */
-static size_t coefficient_bytes(const layout *l, const work *w) {
-    size_t blocks = (w->end_column - w->first_column) * l->mcu_blocks + SPARE_BLOCKS;
-    return blocks * BLOCK * sizeof *w->coefficients;
+static size_t coefficient_bytes(const layout *l, size_t mcus) {
+    return (mcus * l->mcu_blocks + SPARE_BLOCKS) * BLOCK * sizeof(int16_t);
 }
 
 /* Returns the bytes that are needed. */
@@ -482,7 +483,7 @@ static size_t lay_out(work *w, const layout *l, const presto_window *window, uin
     w->segments = (uint32_t *)(void *)carve(memory, &used, (l->segments + 1) * sizeof(uint32_t));
     w->places = (uint32_t *)(void *)carve(
         memory, &used, l->index.data == NULL ? 0 : (l->segments + 1) * sizeof(uint32_t));
-    w->coefficients = (int16_t *)(void *)carve(memory, &used, coefficient_bytes(l, w));
+    w->coefficients = (int16_t *)(void *)carve(memory, &used, coefficient_bytes(l, MCUS_AT_ONCE));
     for (size_t i = 0; i < w->parts; i++) {
         const part *p = &l->parts[i];
         w->row_bytes[i] = align(columns * p->across * p->side + SLACK);
@@ -501,35 +502,27 @@ size_t presto__jpeg_fast_scratch_bytes(const presto__jpeg_fast *fast, const pres
 
 /* ---- entropy-coded bytes ---- */
 
-/*
- * Without stuffing, up to the marker after the last segment, which must be the end of the image.
- * Markers must be those that are due, without fill bytes.
- */
-static bool remove_stuffing(const layout *l, work *w) {
+/* The marker behind segment `i`. */
+static int due_behind(const layout *l, size_t i) {
+    return i + 1 == l->segments ? EOI : (int)(RST0 | (i & 7));
+}
+
+/* Without stuffing, up to the end of the image. Markers must be those that are due, without fill
+ * bytes. */
+static bool remove_stuffing(const presto__jpeg_fast *fast, work *w) {
+    const layout *l = &fast->layout;
     const uint8_t *from = l->scan.data, *const end = from + l->scan.bytes;
     uint8_t *to = w->bytes;
-    size_t segment = 0;
-    w->segments[0] = 0;
-    for (;;) {
-        const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from));
-        if (mark == NULL || end - mark < 2)
-            return false;
-        memcpy(to, from, (size_t)(mark - from));
-        to += mark - from;
-        from = mark + 2;
-        if (mark[1] == 0) {
-            *to++ = 0xff;
-            continue;
-        }
-        w->segments[++segment] = (uint32_t)(to - w->bytes);
-        if (segment == l->segments)
-            break;
-        if (mark[1] != (RST0 | ((segment - 1) & 7)))
+    for (size_t i = 0; i < l->segments; i++) {
+        w->segments[i] = (uint32_t)(to - w->bytes);
+        to = fast->unstuff(&from, end, to);
+        if (from == NULL || from[-1] != due_behind(l, i))
             return false;
     }
+    w->segments[l->segments] = (uint32_t)(to - w->bytes);
     memset(to, 0, PRESTO__JPEG_PADDING);
     w->end = to;
-    return from[-1] == EOI;
+    return true;
 }
 
 /* Where the segments begin, by the index. False if the markers are not where they should be. */
@@ -542,8 +535,7 @@ static bool read_index(const layout *l, work *w) {
         at += read_u16(l->index.data + 2 * i);
         if (at + 2 > l->scan.bytes)
             return false;
-        int due = i + 1 == l->segments ? EOI : (int)(RST0 | (i & 7));
-        if (l->scan.data[at] != 0xff || l->scan.data[at + 1] != due)
+        if (l->scan.data[at] != 0xff || l->scan.data[at + 1] != due_behind(l, i))
             return false;
         at += 2;
     }
@@ -552,21 +544,15 @@ static bool read_index(const layout *l, work *w) {
 }
 
 /* The segments [first, last] without stuffing. False if one has a marker within. */
-static bool remove_stuffing_of(const layout *l, work *w, size_t first, size_t last) {
+static bool remove_stuffing_of(const presto__jpeg_fast *fast, work *w, size_t first, size_t last) {
     uint8_t *to = w->bytes;
     for (size_t i = first; i <= last; i++) {
-        const uint8_t *from = l->scan.data + w->places[i];
-        const uint8_t *const end = l->scan.data + w->places[i + 1] - 2;
+        const uint8_t *from = fast->layout.scan.data + w->places[i];
+        const uint8_t *const end = fast->layout.scan.data + w->places[i + 1];
         w->segments[i] = (uint32_t)(to - w->bytes);
-        while (from < end) {
-            const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from));
-            size_t bytes = (size_t)((mark == NULL ? end : mark + 1) - from);
-            memcpy(to, from, bytes);
-            to += bytes;
-            from += bytes;
-            if (mark != NULL && (from == end || *from++ != 0))
-                return false;
-        }
+        to = fast->unstuff(&from, end, to);
+        if (from != end)
+            return false;
     }
     w->segments[last + 1] = (uint32_t)(to - w->bytes);
     w->end = to;
@@ -606,8 +592,7 @@ size_t presto__jpeg_index_write(const presto__jpeg_fast *fast, uint8_t *out) {
 
 /* Decoding, and where it is. */
 typedef struct reader {
-    presto__jpeg_decode decode;
-    const presto_step_context *context;
+    const presto__jpeg_fast *fast;
     presto__jpeg_bits bits;
     presto__jpeg_place places[PRESTO__JPEG_MCU_BLOCKS];
     uint32_t predictions[PRESTO__JPEG_PARTS];
@@ -618,9 +603,7 @@ typedef struct reader {
 
 static bool start_reader(reader *r, presto__jpeg_fast *fast) {
     const layout *l = &fast->layout;
-    *r = (reader){.decode = fast->decode,
-                  .context = fast->context,
-                  .mcus_after = l->mcu_columns * l->mcu_rows};
+    *r = (reader){.fast = fast, .mcus_after = l->mcu_columns * l->mcu_rows};
     fast->image++;
     size_t count = 0;
     for (size_t i = 0; i < l->part_count; i++) {
@@ -660,7 +643,7 @@ static bool read_mcus(reader *r, const layout *l, const work *w, size_t mcus, in
         if (r->mcus_left == 0)
             start_segment(r, l, w);
         size_t count = minimum(mcus, r->mcus_left), blocks = count * l->mcu_blocks;
-        if (!r->decode(&r->bits, r->places, blocks, out))
+        if (!r->fast->decode(&r->bits, r->places, blocks, out))
             return false;
         out = out == NULL ? NULL : out + blocks * BLOCK;
         mcus -= count;
@@ -673,7 +656,7 @@ static bool read_mcus(reader *r, const layout *l, const work *w, size_t mcus, in
 
 /* libjpeg, which then takes over, says so. */
 static bool is_cancelled(const reader *r) {
-    return r->context != NULL && presto_step_is_cancelled(r->context);
+    return r->fast->context != NULL && presto_step_is_cancelled(r->fast->context);
 }
 
 static bool pass_over_rows(reader *r, const layout *l, const work *w, size_t rows) {
@@ -686,7 +669,7 @@ static bool pass_over_rows(reader *r, const layout *l, const work *w, size_t row
 /* Goes to MCU `mcu`, from where `count` of them are to be read. */
 static bool seek(reader *r, const layout *l, work *w, size_t mcu, size_t count) {
     size_t first = mcu / l->restart_interval, last = (mcu + count - 1) / l->restart_interval;
-    if (!remove_stuffing_of(l, w, first, last))
+    if (!remove_stuffing_of(r->fast, w, first, last))
         return false;
     r->segment = first;
     r->mcus_left = 0;
@@ -713,15 +696,17 @@ static void start_painter(painter *p, const presto__jpeg_fast *fast) {
     }
 }
 
-/* The samples of a row of MCUs. */
-static bool transform_row(const painter *p, const layout *l, const work *w) {
+/* The samples of the MCUs at hand, the first of which is `column` of the window's. */
+static bool transform_mcus(const painter *p, const layout *l, const work *w, size_t column,
+                           size_t mcus) {
     const int16_t *first = w->coefficients;
     for (size_t i = 0; i < w->parts; i++) {
         const part *of = &l->parts[i];
         for (size_t row = 0; row < of->down; row++, first += of->across * BLOCK) {
             const presto__jpeg_blocks blocks = {first, of->across, l->mcu_blocks * BLOCK,
-                                                (w->end_column - w->first_column) * of->across};
-            uint8_t *out = w->samples[i] + (1 + row * of->side) * w->row_bytes[i];
+                                                mcus * of->across};
+            uint8_t *out = w->samples[i] + (1 + row * of->side) * w->row_bytes[i] +
+                           column * of->across * of->side;
             if (!p->transforms[i](&blocks, &p->factors[i], out, w->row_bytes[i]))
                 return false;
         }
@@ -735,12 +720,11 @@ static const uint8_t *sample_row(const layout *l, const work *w, size_t i, size_
     return w->samples[i] + (y + 1 - above) * w->row_bytes[i];
 }
 
-/* The row of colour that pixels of row `y` lie in, and the next nearest one. */
-static const uint8_t *colour_row(const painter *p, const layout *l, const work *w, size_t i,
-                                 size_t row, size_t y) {
-    if (l->spread == PRESTO__JPEG_EACH)
-        return sample_row(l, w, i, row, y);
-    bool is_down = l->spread != PRESTO__JPEG_ACROSS, is_upper = y % 2 == 0;
+/* The rows of colour that pixels of row `y` lie between. */
+static presto__jpeg_rows colour_rows(const layout *l, const work *w, size_t i, size_t row,
+                                     size_t y) {
+    bool is_down = l->spread == PRESTO__JPEG_DOWN || l->spread == PRESTO__JPEG_BOTH;
+    bool is_upper = y % 2 == 0;
     size_t near = is_down ? y / 2 : y, far = near;
     if (is_down && is_upper)
         far -= near > 0 ? 1 : 0;
@@ -749,8 +733,16 @@ static const uint8_t *colour_row(const painter *p, const layout *l, const work *
     size_t first = w->first_column * l->parts[i].side;
     size_t count =
         minimum(l->colour_width - first, (w->end_column - w->first_column) * l->parts[i].side);
-    const presto__jpeg_rows rows = {sample_row(l, w, i, row, near), sample_row(l, w, i, row, far),
-                                    count, is_upper};
+    return (presto__jpeg_rows){sample_row(l, w, i, row, near), sample_row(l, w, i, row, far), count,
+                               is_upper};
+}
+
+/* A row of colour, as wide as the pixels. */
+static const uint8_t *colour_row(const painter *p, const layout *l, const work *w, size_t i,
+                                 size_t row, size_t y) {
+    if (l->spread == PRESTO__JPEG_EACH)
+        return sample_row(l, w, i, row, y);
+    const presto__jpeg_rows rows = colour_rows(l, w, i, row, y);
     p->colour->spread(l->spread, &rows, w->spread[i - 1], w->sums);
     return w->spread[i - 1];
 }
@@ -767,6 +759,14 @@ static void paint_row(const painter *p, const layout *l, const work *w, size_t r
     if (l->colours == COLOURS_GREY) {
         for (size_t x = 0; x < width; x++, out += 3)
             out[0] = out[1] = out[2] = light[x];
+        return;
+    }
+    bool is_across = l->spread == PRESTO__JPEG_ACROSS || l->spread == PRESTO__JPEG_BOTH;
+    if (l->colours == COLOURS_YCC && is_across && p->colour->spread_ycc != NULL) {
+        const presto__jpeg_ycc in = {light - left, colour_rows(l, w, 1, row, y),
+                                     colour_rows(l, w, 2, row, y)};
+        const presto__jpeg_stretch stretch = {left, width};
+        p->colour->spread_ycc(l->spread, &in, &stretch, out, w->sums);
         return;
     }
     const uint8_t *second = colour_row(p, l, w, 1, row, y) + left;
@@ -789,16 +789,21 @@ static void keep_last_rows(const layout *l, const work *w) {
     }
 }
 
-/* The coefficients of a row of MCUs, of the columns that are wanted. */
-static bool read_row(reader *r, const layout *l, work *w, size_t row, bool is_indexed) {
+/* The samples of a row of MCUs, of the columns that are wanted. */
+static bool read_row(reader *r, const painter *p, const layout *l, work *w, size_t row,
+                     bool is_indexed) {
     size_t columns = w->end_column - w->first_column;
-    memset(w->coefficients, 0, coefficient_bytes(l, w));
-    if (is_indexed)
-        return seek(r, l, w, row * l->mcu_columns + w->first_column, columns) &&
-               read_mcus(r, l, w, columns, w->coefficients);
-    return read_mcus(r, l, w, w->first_column, NULL) &&
-           read_mcus(r, l, w, columns, w->coefficients) &&
-           read_mcus(r, l, w, l->mcu_columns - w->end_column, NULL);
+    bool is_there = is_indexed ? seek(r, l, w, row * l->mcu_columns + w->first_column, columns)
+                               : read_mcus(r, l, w, w->first_column, NULL);
+    if (!is_there)
+        return false;
+    for (size_t done = 0, some; done < columns; done += some) {
+        some = minimum(MCUS_AT_ONCE, columns - done);
+        memset(w->coefficients, 0, coefficient_bytes(l, some));
+        if (!read_mcus(r, l, w, some, w->coefficients) || !transform_mcus(p, l, w, done, some))
+            return false;
+    }
+    return is_indexed || read_mcus(r, l, w, l->mcu_columns - w->end_column, NULL);
 }
 
 static bool read_window_rows(reader *r, const painter *p, const layout *l, work *w, bool is_indexed,
@@ -807,7 +812,7 @@ static bool read_window_rows(reader *r, const painter *p, const layout *l, work 
     size_t y = (size_t)w->window->y, end = y + (size_t)w->window->height;
     size_t row_bytes = (size_t)w->window->width * l->channels;
     for (size_t row = w->first_row; row <= w->last_row; row++) {
-        if (is_cancelled(r) || !read_row(r, l, w, row, is_indexed) || !transform_row(p, l, w))
+        if (is_cancelled(r) || !read_row(r, p, l, w, row, is_indexed))
             return false;
         size_t ready = row == w->last_row ? end : (row + 1) * l->mcu_height - (is_down ? 1 : 0);
         for (; y < minimum(ready, end); y++, out += row_bytes)
@@ -830,7 +835,7 @@ bool presto__jpeg_fast_read(presto__jpeg_fast *fast, const presto_window *window
     bool is_part = (size_t)window->height < l->out_height || (size_t)window->width < l->out_width;
     if (is_part && read_index(l, &w))
         return read_window_rows(&r, &p, l, &w, true, out);
-    return remove_stuffing(l, &w) && pass_over_rows(&r, l, &w, w.first_row) &&
+    return remove_stuffing(fast, &w) && pass_over_rows(&r, l, &w, w.first_row) &&
            read_window_rows(&r, &p, l, &w, false, out) &&
            pass_over_rows(&r, l, &w, l->mcu_rows - 1 - w.last_row);
 }

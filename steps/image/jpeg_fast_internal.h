@@ -40,20 +40,26 @@ bool presto__jpeg_level_is_there(presto__jpeg_level level);
  */
 presto__jpeg_level presto__jpeg_level_of_cpu(void);
 
+/** What reads or writes past an end does so by less than this many bytes. */
+enum { PRESTO__JPEG_SLACK = 64 };
+
 /* ---- entropy-coded data ---- */
 
 /** The bits of the code's lookups: a longer code takes a slower way. */
 enum { PRESTO__JPEG_LOOKUP_BITS = 11 };
 
+/** What a lookup stores. */
+typedef struct presto__jpeg_entry {
+    int8_t head[4]; /* the first field */
+    uint8_t offset, size;
+    int16_t bias;
+} presto__jpeg_entry;
+
 /** One table of a DHT segment, prepared for lookups: jpeg_huffman.c describes the arrays. */
 typedef struct presto__jpeg_codes {
     uint8_t length[1 << PRESTO__JPEG_LOOKUP_BITS];
     uint8_t advance[1 << PRESTO__JPEG_LOOKUP_BITS];
-    struct {
-        uint8_t offset, size;
-        int16_t bias;
-    } tail[1 << PRESTO__JPEG_LOOKUP_BITS];
-    int16_t head[1 << PRESTO__JPEG_LOOKUP_BITS][4];
+    presto__jpeg_entry entries[1 << PRESTO__JPEG_LOOKUP_BITS];
     uint16_t symbol[1 << PRESTO__JPEG_LOOKUP_BITS];
     uint8_t values[256];
     int32_t least[17], most[17], place[17]; /* by the length of a code */
@@ -93,12 +99,23 @@ typedef bool (*presto__jpeg_decode)(presto__jpeg_bits *bits, const presto__jpeg_
                                     size_t blocks, int16_t *out);
 presto__jpeg_decode presto__jpeg_decode_of(presto__jpeg_level level);
 
+/**
+ * Copies bytes without the zeros that are stuffed behind 0xff, up to a marker. Sets *from_io behind
+ * the marker; NULL: there is none before `end`. Returns the end of the copy, behind which less than
+ * PRESTO__JPEG_SLACK bytes may be overwritten.
+ */
+typedef uint8_t *(*presto__jpeg_unstuff)(const uint8_t **from_io, const uint8_t *end, uint8_t *to);
+presto__jpeg_unstuff presto__jpeg_unstuff_of(presto__jpeg_level level);
+
 /* ---- samples ---- */
 
 /** Factors of a component's coefficients, in zigzag order. */
 typedef struct presto__jpeg_factors {
     _Alignas(64) int16_t factor[PRESTO__JPEG_BLOCK];
     _Alignas(64) uint16_t limit[PRESTO__JPEG_BLOCK]; /* coefficients beyond it are refused */
+    /* The same, each 8 of them twice: for vectors of two blocks. */
+    _Alignas(64) int16_t factor_twice[2 * PRESTO__JPEG_BLOCK];
+    _Alignas(64) uint16_t limit_twice[2 * PRESTO__JPEG_BLOCK];
 } presto__jpeg_factors;
 
 /** How a block becomes samples: by libjpeg's JDCT_ISLOW, by JDCT_IFAST, or reduced. */
@@ -142,9 +159,6 @@ typedef enum presto__jpeg_spread {
     PRESTO__JPEG_BOTH,
 } presto__jpeg_spread;
 
-/** What reads or writes past a row's end does so by less than this many bytes. */
-enum { PRESTO__JPEG_SLACK = 64 };
-
 /** Rows of samples of colour: the one that a row of pixels lies in, and the other one next to it. */
 typedef struct presto__jpeg_rows {
     const uint8_t *near, *far;
@@ -152,16 +166,28 @@ typedef struct presto__jpeg_rows {
     bool is_upper; /* the far one is above */
 } presto__jpeg_rows;
 
+/** What a row of pixels is made of. */
+typedef struct presto__jpeg_ycc {
+    const uint8_t *y;
+    presto__jpeg_rows cb, cr;
+} presto__jpeg_ycc;
+
+/** Pixels of a row. */
+typedef struct presto__jpeg_stretch {
+    size_t first, count;
+} presto__jpeg_stretch;
+
+/** `scratch` has 4 * count + 4 * PRESTO__JPEG_SLACK bytes, for `count` columns of colour. */
 typedef struct presto__jpeg_colour {
-    /**
-     * One row of samples, as many as pixels. `scratch` has 2 * rows->count + 4 * PRESTO__JPEG_SLACK
-     * bytes.
-     */
+    /** One row of samples, as many as pixels. */
     void (*spread)(presto__jpeg_spread how, const presto__jpeg_rows *rows, uint8_t *out,
                    uint8_t *scratch);
     /** Pixels from three rows of samples. */
     void (*from_ycc)(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, size_t count,
                      uint8_t *out);
+    /** Both at once, if colour is spread across. NULL: one after the other. */
+    void (*spread_ycc)(presto__jpeg_spread how, const presto__jpeg_ycc *in,
+                       const presto__jpeg_stretch *stretch, uint8_t *out, uint8_t *scratch);
 } presto__jpeg_colour;
 
 const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level);

@@ -21,6 +21,10 @@
  */
 #include "jpeg_fast_internal.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
@@ -34,6 +38,7 @@ enum {
     MOST_BITS = 22,    /* of a lookup: two of them fit into what a refill leaves */
     MOST_COVERED = 24, /* coefficients of a lookup */
     HEAD = 4,
+    MOST_HEAD_SIZE = 7,
     MOST_CODE = 16,
     MOST_DC_SIZE = 11,
     MOST_AC_SIZE = 10
@@ -49,8 +54,7 @@ ALWAYS_INLINE int extend(int bits, int size) {
 static void clear(presto__jpeg_codes *codes) {
     memset(codes->length, 0, sizeof codes->length);
     memset(codes->advance, NOT_HERE, sizeof codes->advance);
-    memset(codes->tail, 0, sizeof codes->tail);
-    memset(codes->head, 0, sizeof codes->head);
+    memset(codes->entries, 0, sizeof codes->entries);
     memset(codes->symbol, 0, sizeof codes->symbol);
 }
 
@@ -62,8 +66,8 @@ static void make_dc_entries(presto__jpeg_codes *codes, int code, int length, int
     for (int i = first; i < first + count; i++) {
         bool is_negative = size > 0 && i - first < count / 2;
         codes->length[i] = (uint8_t)(length + size);
-        codes->tail[i].size = (uint8_t)size;
-        codes->tail[i].bias = (int16_t)(is_negative ? 1 - (1 << size) : 0);
+        codes->entries[i].size = (uint8_t)size;
+        codes->entries[i].bias = (int16_t)(is_negative ? 1 - (1 << size) : 0);
     }
 }
 
@@ -93,28 +97,29 @@ static void make_ac_entry(presto__jpeg_codes *codes, int window) {
         return;
     if (!now.is_end && now.size > 0 && now.run >= HEAD)
         first = now.run;
-    codes->tail[window].offset = (uint8_t)(2 * first);
+    presto__jpeg_entry *entry = &codes->entries[window];
+    entry->offset = (uint8_t)(2 * first);
     for (;;) {
         if (now.is_end) {
             codes->length[window] = (uint8_t)((used + now.length) | END);
-            codes->advance[window] = (uint8_t)(2 * covered + 2);
-            codes->tail[window].size = 0;
-            codes->tail[window].bias = 0;
+            codes->advance[window] = (uint8_t)(BLOCK_BYTES + 2 * (size_t)covered + 2);
+            entry->size = 0;
+            entry->bias = 0;
             return;
         }
         int end = used + now.length + now.size;
         bool is_negative = now.size > 0 && (window >> (LOOKUP - used - now.length - 1) & 1) == 0;
         codes->length[window] = (uint8_t)end;
         codes->advance[window] = (uint8_t)(2 * (covered + now.run + 1));
-        codes->tail[window].size = (uint8_t)now.size;
-        codes->tail[window].bias = (int16_t)(is_negative ? 1 - (1 << now.size) : 0);
+        entry->size = (uint8_t)now.size;
+        entry->bias = (int16_t)(is_negative ? 1 - (1 << now.size) : 0);
         int slot = covered + now.run - first;
         covered += now.run + 1;
-        if (now.size == 0 || end >= LOOKUP || slot >= HEAD ||
+        if (now.size == 0 || now.size > MOST_HEAD_SIZE || end >= LOOKUP || slot >= HEAD ||
             !next_symbol(codes, window, end, covered, &then) || (!then.is_end && then.size == 0))
             return;
         int value = window >> (LOOKUP - end) & ((1 << now.size) - 1);
-        codes->head[window][slot] = (int16_t)extend(value, now.size);
+        entry->head[slot] = (int8_t)extend(value, now.size);
         used = end;
         now = then;
     }
@@ -172,9 +177,10 @@ ALWAYS_INLINE void drop(presto__jpeg_bits *r, int bits) {
     r->count -= (uint64_t)bits;
 }
 
-/* The symbol that the next bits are the code of, -1: none. Its length to *length_out. */
-static int find_symbol(const presto__jpeg_codes *codes, uint64_t bits, int *length_out) {
-    for (int length = 1; length <= MOST_CODE; length++) {
+/* The symbol that the next bits are the code of, if it has `least` bits or more; -1: none. Its length
+ * to *length_out. */
+static int find_symbol(const presto__jpeg_codes *codes, uint64_t bits, int least, int *length_out) {
+    for (int length = least; length <= MOST_CODE; length++) {
         int code = (int)(bits >> (64 - length));
         if (code <= codes->most[length] && code >= codes->least[length]) {
             *length_out = length;
@@ -195,7 +201,7 @@ static int take_value(presto__jpeg_bits *r, int size) {
 static __attribute__((noinline)) bool slow_dc(presto__jpeg_bits *r, const presto__jpeg_codes *codes,
                                               int *value_out) {
     int length;
-    int size = find_symbol(codes, r->bits, &length);
+    int size = find_symbol(codes, r->bits, 1, &length);
     if (size < 0 || size > MOST_DC_SIZE)
         return false;
     drop(r, length);
@@ -215,13 +221,13 @@ static __attribute__((noinline)) bool slow_ac(presto__jpeg_bits *r, const presto
     unsigned packed = codes->symbol[r->bits >> (64 - LOOKUP)];
     int value = (int)(packed & 255);
     if (packed == 0)
-        value = find_symbol(codes, r->bits, &length);
+        value = find_symbol(codes, r->bits, LOOKUP + 1, &length);
     else
         length = (int)(packed >> 8);
     if (value < 0)
         return false;
     if (block != NULL) {
-        memset(block + at + codes->tail[window].offset / 2, 0, HEAD * sizeof *block);
+        memset(block + at + codes->entries[window].offset / 2, 0, HEAD * sizeof *block);
         memset(block + PRESTO__JPEG_BLOCK, 0, PRESTO__JPEG_BLOCK / 2 * sizeof *block);
         int last = at + codes->advance[window] / 2 - 1;
         if (last < PRESTO__JPEG_BLOCK)
@@ -251,35 +257,52 @@ ALWAYS_INLINE void store16(uint8_t *to, int value) {
     memcpy(to, &narrow, sizeof narrow);
 }
 
-ALWAYS_INLINE int tail_value(const presto__jpeg_codes *codes, size_t window, uint64_t bits,
-                             uint64_t length) {
+/* How a head is stored, as coefficients. NULL: nothing is stored. */
+typedef void store_head(uint8_t *to, const int8_t *head);
+
+ALWAYS_INLINE void store_head_portable(uint8_t *to, const int8_t *head) {
+    for (size_t i = 0; i < HEAD; i++)
+        store16(to + 2 * i, head[i]);
+}
+
+ALWAYS_INLINE int tail_value(const presto__jpeg_entry *entry, uint64_t bits, uint64_t length) {
     uint64_t value = bits >> (-length & 63);
-    return (int)(value & ((1U << codes->tail[window].size) - 1)) + codes->tail[window].bias;
+    return (int)(value & ((1U << entry->size) - 1)) + entry->bias;
 }
 
 /*
- * One lookup. Leaves the loop at `end`, before the bits are dropped. The index is taken first: 12
- * bits are always left.
+ * One lookup. Leaves the loop at `end`, or behind it. The index is taken first: 12 bits are always
+ * left.
  */
 #define LOOK_UP(refill_if_due)                                                                     \
     do {                                                                                           \
         window = bits >> (64 - LOOKUP);                                                            \
         refill_if_due;                                                                             \
         length = ac->length[window];                                                               \
+        const presto__jpeg_entry *entry = &ac->entries[window];                                    \
         uint8_t *from = at;                                                                        \
         at += ac->advance[window];                                                                 \
         if (is_kept) {                                                                             \
-            memcpy(from + ac->tail[window].offset, ac->head[window], sizeof ac->head[window]);     \
-            store16(at - 2, tail_value(ac, window, bits, length));                                 \
+            store(from + entry->offset, entry->head);                                              \
+            store16(at - 2, tail_value(entry, bits, length));                                      \
         }                                                                                          \
-        if (UNLIKELY(at >= end || (length & END) != 0))                                            \
-            goto ended;                                                                            \
         bits <<= length & 63;                                                                      \
         count -= length;                                                                           \
+        if (UNLIKELY(at >= end))                                                                   \
+            goto ended;                                                                            \
     } while (0)
 
+/* The bits that were there before `length` of them were dropped. */
+ALWAYS_INLINE presto__jpeg_bits take_back(uint64_t count, uint64_t length, const uint8_t *next,
+                                          const uint8_t *limit) {
+    count = (count + length) & 63;
+    uint64_t bits = load_big_endian(next - ((count + 7) >> 3)) << (-count & 7);
+    return (presto__jpeg_bits){bits, count, next, limit};
+}
+
 ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place, size_t blocks,
-                          int16_t *out, const bool is_kept) {
+                          int16_t *out, store_head *store) {
+    const bool is_kept = store != NULL;
     uint8_t unused[8 * PRESTO__JPEG_BLOCK]; /* not written: addresses to count with */
     uint64_t bits = r->bits, count = r->count, length;
     const uint8_t *next = r->next, *const limit = r->limit;
@@ -292,7 +315,7 @@ ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place,
         if (UNLIKELY(next > limit))
             return false;
         length = dc->length[window];
-        int value = tail_value(dc, window, bits, length);
+        int value = tail_value(&dc->entries[window], bits, length);
         bits <<= length & 63;
         count -= length;
         if (UNLIKELY(length == 0)) {
@@ -307,16 +330,13 @@ ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place,
         uint8_t *at = block + 2;
         uint8_t *const end = block + BLOCK_BYTES;
         for (;;) {
-            LOOK_UP(refill(&bits, &count, &next));
             LOOK_UP((void)0);
+            LOOK_UP(refill(&bits, &count, &next));
             continue;
         ended:
-            if (at <= end) {
-                bits <<= length & 63;
-                count -= length;
+            if (at == end || ((length & END) != 0 && at <= end + BLOCK_BYTES))
                 break;
-            }
-            presto__jpeg_bits slow = {bits, count & 63, next, limit};
+            presto__jpeg_bits slow = take_back(count, length, next, limit);
             int index = (int)(at - block - ac->advance[window]) / 2;
             if (!slow_ac(&slow, ac, window, is_kept ? (int16_t *)(void *)block : NULL, &index))
                 return false;
@@ -337,22 +357,76 @@ ALWAYS_INLINE bool decode(presto__jpeg_bits *r, const presto__jpeg_place *place,
 
 static bool decode_portable(presto__jpeg_bits *bits, const presto__jpeg_place *first, size_t blocks,
                             int16_t *out) {
-    return out != NULL ? decode(bits, first, blocks, out, true)
-                       : decode(bits, first, blocks, out, false);
+    return out != NULL ? decode(bits, first, blocks, out, store_head_portable)
+                       : decode(bits, first, blocks, out, NULL);
+}
+
+static uint8_t *unstuff_portable(const uint8_t **from_io, const uint8_t *end, uint8_t *to) {
+    for (const uint8_t *from = *from_io;;) {
+        const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from));
+        if (mark == NULL || end - mark < 2) {
+            *from_io = NULL;
+            return to;
+        }
+        memcpy(to, from, (size_t)(mark - from));
+        to += mark - from;
+        from = mark + 2;
+        if (mark[1] != 0) {
+            *from_io = from;
+            return to;
+        }
+        *to++ = 0xff;
+    }
 }
 
 #if defined(__x86_64__)
+#define TARGET __attribute__((target("avx2,bmi,bmi2")))
+
+TARGET ALWAYS_INLINE void store_head_avx2(uint8_t *to, const int8_t *head) {
+    __m128i narrow = _mm_loadu_si64(head); /* the other half of the entry, too */
+    _mm_storeu_si64(to, _mm_cvtepi8_epi16(narrow));
+}
+
 /* Shifts by a variable number of bits are single instructions of BMI2. */
-__attribute__((target("avx2,bmi,bmi2"))) static bool decode_bmi2(presto__jpeg_bits *bits,
-                                                                 const presto__jpeg_place *first,
-                                                                 size_t blocks, int16_t *out) {
-    return out != NULL ? decode(bits, first, blocks, out, true)
-                       : decode(bits, first, blocks, out, false);
+TARGET static bool decode_avx2(presto__jpeg_bits *bits, const presto__jpeg_place *first,
+                               size_t blocks, int16_t *out) {
+    return out != NULL ? decode(bits, first, blocks, out, store_head_avx2)
+                       : decode(bits, first, blocks, out, NULL);
+}
+
+TARGET static uint8_t *unstuff_avx2(const uint8_t **from_io, const uint8_t *end, uint8_t *to) {
+    enum { AT_ONCE = sizeof(__m256i) };
+    const uint8_t *from = *from_io;
+    while (end - from > AT_ONCE) {
+        __m256i some = _mm256_loadu_si256((const __m256i *)(const void *)from);
+        _mm256_storeu_si256((__m256i *)(void *)to, some);
+        unsigned marks =
+            (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(some, _mm256_set1_epi8(-1)));
+        if (marks == 0) {
+            from += AT_ONCE;
+            to += AT_ONCE;
+            continue;
+        }
+        unsigned before = _tzcnt_u32(marks);
+        from += before + 2;
+        to += before + 1;
+        if (from[-1] != 0) {
+            *from_io = from;
+            return to - 1;
+        }
+    }
+    *from_io = from;
+    return unstuff_portable(from_io, end, to);
 }
 #else
-#define decode_bmi2 decode_portable
+#define decode_avx2 decode_portable
+#define unstuff_avx2 unstuff_portable
 #endif
 
 presto__jpeg_decode presto__jpeg_decode_of(presto__jpeg_level level) {
-    return level == PRESTO__JPEG_PORTABLE ? decode_portable : decode_bmi2;
+    return level == PRESTO__JPEG_PORTABLE ? decode_portable : decode_avx2;
+}
+
+presto__jpeg_unstuff presto__jpeg_unstuff_of(presto__jpeg_level level) {
+    return level == PRESTO__JPEG_PORTABLE ? unstuff_portable : unstuff_avx2;
 }

@@ -47,6 +47,11 @@ void presto__jpeg_factors_make(presto__jpeg_factors *factors, const uint16_t *qu
             factor = (int)(((int64_t)factor * fast_scales[i] + (1 << (FAST_FRACTION - 1))) >>
                            FAST_FRACTION);
         factors->factor[k] = (int16_t)factor;
+        for (int lane = 0; lane < 2; lane++) {
+            int place = k / SIDE * 2 * SIDE + lane * SIDE + k % SIDE;
+            factors->factor_twice[place] = factors->factor[k];
+            factors->limit_twice[place] = factors->limit[k];
+        }
     }
 }
 
@@ -288,43 +293,46 @@ static const uint8_t gather_from[GATHERS] = {
     0, 1, 3, 0, 1, 2, 3, 5, 0, 1, 2, 3, 5, 1, 2, 3, 5, 6,
     1, 2, 4, 5, 6, 2, 4, 5, 6, 7, 2, 4, 5, 6, 7, 4, 6, 7,
 };
-static const uint8_t gather_bytes[GATHERS][16] = {
-    {0, 1, 2, 3, 10, 11, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 12, 13, 14, 15, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 6, 7, 8, 9},
-    {4, 5, 8, 9, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 10, 11, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 10, 11, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5},
-    {6, 7, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 0, 1, 8, 9, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 12, 13, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 6, 7},
-    {2, 3, 6, 7, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 4, 5, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 0, 1, 14, 15, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 8, 9, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 10, 11},
-    {4, 5, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 6, 7, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 0, 1, 14, 15, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 10, 11, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 8, 9, 12, 13},
-    {8, 9, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 2, 3, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 12, 13, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 6, 7, 14, 15, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 8, 9},
-    {10, 11, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 4, 5, 10, 11, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 6, 7, 10, 11},
-    {6, 7, 8, 9, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 0, 1, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128},
-    {128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 4, 5, 12, 13, 14, 15},
+/* For both lanes of 128 bits. */
+#define TWICE(...)                                                                                 \
+    { __VA_ARGS__, __VA_ARGS__ }
+static const _Alignas(32) uint8_t gather_bytes[GATHERS][32] = {
+    TWICE(0, 1, 2, 3, 10, 11, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 12, 13, 14, 15, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 6, 7, 8, 9),
+    TWICE(4, 5, 8, 9, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 10, 11, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 10, 11, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5),
+    TWICE(6, 7, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 0, 1, 8, 9, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 12, 13, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 6, 7),
+    TWICE(2, 3, 6, 7, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 4, 5, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 0, 1, 14, 15, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 8, 9, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 10, 11),
+    TWICE(4, 5, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 6, 7, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 0, 1, 14, 15, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 10, 11, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 8, 9, 12, 13),
+    TWICE(8, 9, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 2, 3, 12, 13, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 12, 13, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 6, 7, 14, 15, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 8, 9),
+    TWICE(10, 11, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 4, 5, 10, 11, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 14, 15, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0, 1, 6, 7, 10, 11),
+    TWICE(6, 7, 8, 9, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 0, 1, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128),
+    TWICE(128, 128, 128, 128, 128, 128, 128, 128, 2, 3, 4, 5, 12, 13, 14, 15),
 };
 
 /* Where in two vectors of 32 coefficients in zigzag order those of rows 0 to 3, and 4 to 7, stand. */
@@ -343,8 +351,13 @@ static const uint16_t lower_words[32] = {
 static inline __attribute__((always_inline)) void choose_blocks(const presto__jpeg_blocks *blocks,
                                                                 size_t i, size_t count,
                                                                 const int16_t **chosen) {
-    for (size_t k = 0; k < count; k++)
-        chosen[k] = block_at(blocks, i + k < blocks->count ? i + k : 0);
+    size_t within = blocks->pair == 2 ? BLOCK : blocks->step;
+    size_t from_pair_to_pair = blocks->pair == 2 ? blocks->step : 2 * blocks->step;
+    for (size_t k = 0; k < count; k += 2) {
+        const int16_t *pair = blocks->first + (i + k) / 2 * from_pair_to_pair;
+        chosen[k] = i + k < blocks->count ? pair : blocks->first;
+        chosen[k + 1] = i + k + 1 < blocks->count ? pair + within : blocks->first;
+    }
 }
 
 #define NAME(function) function##_avx2
@@ -355,45 +368,75 @@ static inline __attribute__((always_inline)) void choose_blocks(const presto__jp
 #define LANES 2
 #include "jpeg_transform_vector_internal.h"
 
-/* Rows 0 to 7 of two blocks. False if a coefficient is beyond its limit. */
-TARGET static inline bool load_avx2(const int16_t *const *blocks,
-                                    const presto__jpeg_factors *factors, __m256i *x) {
-    __m256i z[SIDE], beyond = _mm256_setzero_si256();
-    for (int i = 0; i < SIDE; i++) {
-        __m128i low = _mm_load_si128((const __m128i *)(const void *)blocks[0] + i);
-        __m128i high = _mm_load_si128((const __m128i *)(const void *)blocks[1] + i);
-        __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-        __m256i factor = _mm256_broadcastsi128_si256(
-            _mm_load_si128((const __m128i *)(const void *)factors->factor + i));
-        __m256i limit = _mm256_broadcastsi128_si256(
-            _mm_load_si128((const __m128i *)(const void *)factors->limit + i));
-        beyond = _mm256_or_si256(beyond, _mm256_subs_epu16(_mm256_abs_epi16(both), limit));
-        z[i] = _mm256_mullo_epi16(both, factor);
-    }
+/* Rows of two blocks from the first `vectors` of their vectors in zigzag order; others are zero. */
+TARGET static inline __attribute__((always_inline)) void gather_avx2(const __m256i *z,
+                                                                     const int vectors,
+                                                                     __m256i *x) {
     int g = 0;
 #pragma GCC unroll 8
     for (int row = 0; row < SIDE; row++) {
         x[row] = _mm256_setzero_si256();
 #pragma GCC unroll 8
-        for (int k = 0; k < gather_counts[row]; k++, g++) {
-            __m256i shuffle = _mm256_broadcastsi128_si256(
-                _mm_loadu_si128((const __m128i *)(const void *)gather_bytes[g]));
-            x[row] = _mm256_or_si256(x[row], _mm256_shuffle_epi8(z[gather_from[g]], shuffle));
-        }
+        for (int k = 0; k < gather_counts[row]; k++, g++)
+            if (gather_from[g] < vectors) {
+                __m256i bytes = _mm256_load_si256((const __m256i *)(const void *)gather_bytes[g]);
+                __m256i some = _mm256_shuffle_epi8(z[gather_from[g]], bytes);
+                x[row] = k == 0 ? some : _mm256_or_si256(x[row], some);
+            }
+    }
+}
+
+/* Times their factors. False if a coefficient is beyond its limit. */
+TARGET static inline __attribute__((always_inline)) bool multiply_avx2(
+    const presto__jpeg_factors *factors, const int vectors, __m256i *z) {
+    __m256i beyond = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int i = 0; i < vectors; i++) {
+        const __m256i *factor = (const __m256i *)(const void *)factors->factor_twice + i;
+        const __m256i *limit = (const __m256i *)(const void *)factors->limit_twice + i;
+        beyond = _mm256_or_si256(beyond, _mm256_subs_epu16(_mm256_abs_epi16(z[i]), *limit));
+        z[i] = _mm256_mullo_epi16(z[i], *factor);
     }
     return _mm256_testz_si256(beyond, beyond) != 0;
 }
 
+/*
+ * Rows 0 to 7 of two blocks. False if a coefficient is beyond its limit. Blocks often end early: then
+ * there is less to be put in its place.
+ */
+TARGET static inline __attribute__((always_inline)) bool load_avx2(
+    const int16_t *const *blocks, const presto__jpeg_factors *factors, __m256i *x) {
+    __m256i z[SIDE];
+    for (int i = 0; i < SIDE; i++) {
+        __m128i low = _mm_load_si128((const __m128i *)(const void *)blocks[0] + i);
+        __m128i high = _mm_load_si128((const __m128i *)(const void *)blocks[1] + i);
+        z[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+    }
+    __m256i last = _mm256_or_si256(_mm256_or_si256(z[4], z[5]), _mm256_or_si256(z[6], z[7]));
+    bool is_within;
+    if (_mm256_testz_si256(last, last) == 0) {
+        is_within = multiply_avx2(factors, 8, z);
+        gather_avx2(z, 8, x);
+        return is_within;
+    }
+    last = _mm256_or_si256(z[2], z[3]);
+    if (_mm256_testz_si256(last, last) == 0) {
+        is_within = multiply_avx2(factors, 4, z);
+        gather_avx2(z, 4, x);
+        return is_within;
+    }
+    is_within = multiply_avx2(factors, 2, z);
+    gather_avx2(z, 2, x);
+    return is_within;
+}
+
 /* 8 rows of 16 samples. */
-TARGET static inline void store_avx2(const __m256i *x, uint8_t *out, size_t row_bytes) {
+TARGET static inline void store_avx2(const __m256i *rows, uint8_t *out, size_t row_bytes) {
     const __m256i center = _mm256_set1_epi8((char)CENTER);
-    for (int i = 0; i < SIDE; i += 2) {
-        __m256i rows = _mm256_add_epi8(_mm256_packs_epi16(x[i], x[i + 1]), center);
-        rows = _mm256_permute4x64_epi64(rows, 0xD8);
-        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)i * row_bytes),
-                         _mm256_castsi256_si128(rows));
-        _mm_storeu_si128((__m128i *)(void *)(out + (size_t)(i + 1) * row_bytes),
-                         _mm256_extracti128_si256(rows, 1));
+    for (size_t i = 0; i < SIDE / 2; i++, out += 2 * row_bytes) {
+        __m256i both = _mm256_permute4x64_epi64(_mm256_add_epi8(rows[i], center), 0xD8);
+        _mm_storeu_si128((__m128i *)(void *)out, _mm256_castsi256_si128(both));
+        _mm_storeu_si128((__m128i *)(void *)(out + row_bytes), _mm256_extracti128_si256(both, 1));
     }
 }
 TRANSFORMS
@@ -449,16 +492,14 @@ TARGET static inline bool load_avx512(const int16_t *const *blocks,
 }
 
 /* 8 rows of 32 samples. */
-TARGET static inline void store_avx512(const __m512i *x, uint8_t *out, size_t row_bytes) {
+TARGET static inline void store_avx512(const __m512i *rows, uint8_t *out, size_t row_bytes) {
     const __m512i center = _mm512_set1_epi8((char)CENTER);
     const __m512i order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
-    for (int i = 0; i < SIDE; i += 2) {
-        __m512i rows = _mm512_add_epi8(_mm512_packs_epi16(x[i], x[i + 1]), center);
-        rows = _mm512_permutexvar_epi64(order, rows);
-        _mm256_storeu_si256((__m256i *)(void *)(out + (size_t)i * row_bytes),
-                            _mm512_castsi512_si256(rows));
-        _mm256_storeu_si256((__m256i *)(void *)(out + (size_t)(i + 1) * row_bytes),
-                            _mm512_extracti64x4_epi64(rows, 1));
+    for (size_t i = 0; i < SIDE / 2; i++, out += 2 * row_bytes) {
+        __m512i both = _mm512_permutexvar_epi64(order, _mm512_add_epi8(rows[i], center));
+        _mm256_storeu_si256((__m256i *)(void *)out, _mm512_castsi512_si256(both));
+        _mm256_storeu_si256((__m256i *)(void *)(out + row_bytes),
+                            _mm512_extracti64x4_epi64(both, 1));
     }
 }
 TRANSFORMS

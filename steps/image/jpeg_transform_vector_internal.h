@@ -26,6 +26,20 @@ TARGET static inline void NAME(transpose)(VECTOR *x) {
     }
 }
 
+/* Columns of samples, less CENTER, to rows: vector i has rows 2 * i and 2 * i + 1 of each block. */
+TARGET static inline void NAME(turn)(const VECTOR *x, VECTOR *rows) {
+    VECTOR p = OF(packs_epi16)(x[0], x[4]), q = OF(packs_epi16)(x[1], x[5]);
+    VECTOR r = OF(packs_epi16)(x[2], x[6]), s = OF(packs_epi16)(x[3], x[7]);
+    VECTOR a = OF(unpacklo_epi8)(p, q), b = OF(unpackhi_epi8)(p, q);
+    VECTOR c = OF(unpacklo_epi8)(r, s), d = OF(unpackhi_epi8)(r, s);
+    VECTOR e = OF(unpacklo_epi16)(a, c), f = OF(unpackhi_epi16)(a, c);
+    VECTOR g = OF(unpacklo_epi16)(b, d), h = OF(unpackhi_epi16)(b, d);
+    rows[0] = OF(unpacklo_epi32)(e, g);
+    rows[1] = OF(unpackhi_epi32)(e, g);
+    rows[2] = OF(unpacklo_epi32)(f, h);
+    rows[3] = OF(unpackhi_epi32)(f, h);
+}
+
 /* a * x + b * y of pairs (x, y) */
 #define SUM(pairs, a, b) OF(madd_epi16)(pairs, OF(set1_epi32)(PAIR(a, b)))
 
@@ -115,14 +129,14 @@ TARGET static inline __attribute__((always_inline)) void NAME(fast_pass)(VECTOR 
         bool is_within = true;                                                                     \
         for (size_t i = 0; i < blocks->count; i += LANES, out += (size_t)SIDE * LANES) {           \
             const int16_t *chosen[LANES];                                                          \
-            VECTOR x[SIDE];                                                                        \
+            VECTOR x[SIDE], rows[SIDE / 2];                                                        \
             choose_blocks(blocks, i, LANES, chosen);                                               \
             is_within &= NAME(load)(chosen, factors, x);                                           \
             NAME(accurate_pass)(x, 11);                                                            \
             NAME(transpose)(x);                                                                    \
             NAME(accurate_pass)(x, 18);                                                            \
-            NAME(transpose)(x);                                                                    \
-            NAME(store)(x, out, row_bytes);                                                        \
+            NAME(turn)(x, rows);                                                                   \
+            NAME(store)(rows, out, row_bytes);                                                     \
         }                                                                                          \
         return is_within;                                                                          \
     }                                                                                              \
@@ -132,16 +146,16 @@ TARGET static inline __attribute__((always_inline)) void NAME(fast_pass)(VECTOR 
         bool is_within = true;                                                                     \
         for (size_t i = 0; i < blocks->count; i += LANES, out += (size_t)SIDE * LANES) {           \
             const int16_t *chosen[LANES];                                                          \
-            VECTOR x[SIDE];                                                                        \
+            VECTOR x[SIDE], rows[SIDE / 2];                                                        \
             choose_blocks(blocks, i, LANES, chosen);                                               \
             is_within &= NAME(load)(chosen, factors, x);                                           \
             NAME(fast_pass)(x);                                                                    \
             NAME(transpose)(x);                                                                    \
             NAME(fast_pass)(x);                                                                    \
-            NAME(transpose)(x);                                                                    \
             for (int k = 0; k < SIDE; k++)                                                         \
                 x[k] = OF(srai_epi16)(x[k], 5);                                                    \
-            NAME(store)(x, out, row_bytes);                                                        \
+            NAME(turn)(x, rows);                                                                   \
+            NAME(store)(rows, out, row_bytes);                                                     \
         }                                                                                          \
         return is_within;                                                                          \
     }
