@@ -161,6 +161,16 @@ presto_status presto__pipeline_same(const presto_pipeline *pipeline, const char 
 presto_status presto__pipeline_continues(const presto_pipeline *pipeline, const char *json,
                                          const char *split, bool *continues_out, presto_error *err);
 
+/**
+ * This pipeline with the step index-jpeg that the one defined by `json` yields PRESTO_SEEKABLE by:
+ * with the same options, in front of decode-image. *indexed_out is NULL if that one has no such step,
+ * if this one has an index-jpeg or no place for it, and if it would change a pixel.
+ * Owner: caller, presto_pipeline_free. The step types of `pipeline` must outlive it.
+ * Returns: as presto_pipeline_parse.
+ */
+presto_status presto__pipeline_indexed_as(const presto_pipeline *pipeline, const char *json,
+                                          presto_pipeline **indexed_out, presto_error *err);
+
 /** Value of the source's option `name`; NULL only if its table has no such option. */
 const presto_option *presto__pipeline_source_option(const presto_pipeline *pipeline,
                                                     const char *name);
@@ -189,6 +199,9 @@ const char *presto__pipeline_unused_option(const presto_pipeline *pipeline, size
 
 /** May it be stored, i.e. is no random step before it? ("unprocessed": as the source has it.) */
 bool presto__pipeline_representation_storable(const presto_pipeline *pipeline, size_t r);
+
+/** Is it a JPEG as index-jpeg writes it? */
+bool presto__jpeg_has_index(presto_span bytes);
 
 const char *presto__plan_step_name(const presto_plan *plan, size_t i);
 

@@ -66,7 +66,12 @@ static presto_status open_input(presto__conversion *job, const char *const *path
     presto_status status = presto__input_open(&request, input, err);
     job->dataset = input->dataset;
     job->source = input->source;
-    presto_pipeline_free(input->pipeline); /* the caller's lives longer */
+    if (status >= 0 && job->pipeline != NULL && input->pipeline != job->pipeline) {
+        job->indexed = input->pipeline;
+        job->pipeline = job->indexed;
+    } else {
+        presto_pipeline_free(input->pipeline); /* the caller's lives longer */
+    }
     return status;
 }
 
@@ -252,6 +257,7 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto__plan_free(job.plan);
     presto__source_free(job.source);
     presto_dataset_free(job.dataset);
+    presto_pipeline_free(job.indexed);
     presto__progress_file_done(&job.progress);
     presto_buffer_done(&job.dictionary);
     presto_buffer_done(&job.skips);

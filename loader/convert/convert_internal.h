@@ -35,6 +35,7 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
 typedef struct presto__conversion {
     const presto_convert_options *options;
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
+    presto_pipeline *indexed; /* the same, if the input put index-jpeg into that of the options */
     const char *dir;
     size_t prefetch_bytes;    /* for data in flight */
     size_t packets_bytes;     /* of that, for records: ready, and with the writers */

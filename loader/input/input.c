@@ -152,6 +152,14 @@ static presto_status fail_other(const presto__input_request *request, const pres
                            "%s does not say which representation of pipeline %s it holds: give "
                            "--from REPRESENTATION",
                            request->paths[0], presto_pipeline_name(input->pipeline));
+    if (has_pipeline(request) && strcmp(info->stored, PRESTO_SEEKABLE) == 0 &&
+        presto_pipeline_representation_find(input->pipeline, PRESTO_SEEKABLE) == SIZE_MAX)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s holds '" PRESTO_SEEKABLE
+                           "', which pipeline %s does not have: --set " PRESTO_SET_SEEKABLE
+                           " adds it, --set index-jpeg.OPTION=VALUE sets the options that the "
+                           "dataset was written with; or leave the pipeline out",
+                           request->paths[0], presto_pipeline_name(input->pipeline));
     if (!has_pipeline(request))
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -164,6 +172,33 @@ static presto_status fail_other(const presto__input_request *request, const pres
                        request->paths[0],
                        request->pipeline != NULL ? request->pipeline
                                                  : presto_pipeline_name(input->pipeline));
+}
+
+/* Can the pipeline go on behind what the dataset holds? One without the dataset's index-jpeg, which
+ * changes no pixel, goes on with it. */
+static presto_status find_continuation(presto__input *input, bool *continues_out,
+                                       presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
+    presto_pipeline *indexed = NULL;
+    *continues_out = false;
+    if (info->pipeline_json == NULL || info->stored == NULL)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__pipeline_continues(input->pipeline, info->pipeline_json, info->stored,
+                                          continues_out, err));
+    if (*continues_out)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__pipeline_indexed_as(input->pipeline, info->pipeline_json, &indexed, err));
+    if (indexed == NULL)
+        return PRESTO_OK;
+    presto_status status =
+        presto__pipeline_continues(indexed, info->pipeline_json, info->stored, continues_out, err);
+    if (status == PRESTO_OK && *continues_out) {
+        presto_pipeline_free(input->pipeline);
+        input->pipeline = indexed;
+        return PRESTO_OK;
+    }
+    presto_pipeline_free(indexed);
+    return status;
 }
 
 /* A dataset that does not say what made it, without a pipeline: records as they are. */
@@ -223,9 +258,7 @@ static presto_status open_unchecked(const presto__input_request *request, presto
     PRESTO_TRY(take_pipeline(request, input, err));
     if (!has_pipeline(request))
         PRESTO_TRY(check_stored(request, input, err));
-    if (knows_pipeline)
-        PRESTO_TRY(presto__pipeline_continues(input->pipeline, info->pipeline_json, info->stored,
-                                              &continues, err));
+    PRESTO_TRY(find_continuation(input, &continues, err));
     if (!continues && takes_records(input))
         return open_as_records(input, err);
     if (!continues)

@@ -14,6 +14,8 @@
  */
 #include <stdlib.h>
 
+#include "../pipelines_internal.h"
+#include "jpeg_index_internal.h"
 #include "jpeg_internal.h"
 
 enum { OPTION_EVERY, OPTION_METADATA, OPTION_COUNT };
@@ -38,14 +40,26 @@ static const presto_option_type options[] = {
                                  "needs EXIF for its orient only"},
 };
 
+/* Behind SOI and, if there is one, the JFIF header. */
+static size_t place_of_index(presto_span jpeg) {
+    bool has_header = jpeg.bytes >= 6 && jpeg.data[2] == 0xff && jpeg.data[3] == 0xe0;
+    return has_header ? 4 + ((size_t)jpeg.data[4] << 8 | jpeg.data[5]) : 2;
+}
+
+bool presto__jpeg_has_index(presto_span bytes) {
+    if (!presto__jpeg_probe(bytes))
+        return false;
+    size_t at = place_of_index(bytes) + 4;
+    return bytes.bytes > at + PRESTO__JPEG_INDEX_NAME_BYTES &&
+           presto__jpeg_is_index(bytes.data[at - 3],
+                                 presto_span_of(bytes.data + at, bytes.bytes - at));
+}
+
 #if PRESTO_HAVE_JPEG
 #include <setjmp.h>
 #include <stdio.h>
 
 #include <jpeglib.h>
-
-#include "jpeg_fast_internal.h"
-#include "jpeg_index_internal.h"
 
 /* Tables of its own must save as much. */
 #define LEAST_SAVED_BYTES 8192
@@ -159,12 +173,6 @@ static bool transcode_best(transcoder *t, presto_span in, const index_state *sta
     return true;
 }
 
-/* Behind SOI and, if there is one, the JFIF header. */
-static size_t place_of_index(const uint8_t *data) {
-    bool has_header = data[2] == 0xff && data[3] == JPEG_APP0;
-    return has_header ? 4 + ((size_t)data[4] << 8 | data[5]) : 2;
-}
-
 /* Puts the index into the new file, which is at t->data. */
 static presto_status add_index(presto_step_context *context, presto_span made,
                                presto_span *bytes_io, presto_error *err) {
@@ -178,7 +186,7 @@ static presto_status add_index(presto_step_context *context, presto_span made,
     uint8_t *out = presto_step_scratch(context, made.bytes + index_bytes);
     if (out == NULL)
         return presto_fail_memory(err, made.bytes + index_bytes);
-    size_t place = place_of_index(made.data);
+    size_t place = place_of_index(made);
     memcpy(out, made.data, place);
     memcpy(out + place, worker->index, index_bytes);
     memcpy(out + place + index_bytes, made.data + place, made.bytes - place);

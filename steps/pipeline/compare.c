@@ -5,8 +5,8 @@
 #include "../pipelines_internal.h"
 #include "pipeline_internal.h"
 
-static presto_status read_back(const presto_pipeline *pipeline, const char *json,
-                               presto_pipeline **other_out, presto_error *err) {
+presto_status presto__pipeline_read_back(const presto_pipeline *pipeline, const char *json,
+                                         presto_pipeline **other_out, presto_error *err) {
     presto_pipeline_options options = {.struct_bytes = sizeof options};
     presto__pipeline_options_of(pipeline, &options);
     options.code = PRESTO_CODE_NEVER; /* it is compared, and never runs */
@@ -17,7 +17,7 @@ static presto_status read_back(const presto_pipeline *pipeline, const char *json
 presto_status presto__pipeline_same(const presto_pipeline *pipeline, const char *json,
                                     bool *same_out, presto_error *err) {
     presto_pipeline *other = NULL;
-    PRESTO_TRY(read_back(pipeline, json, &other, err));
+    PRESTO_TRY(presto__pipeline_read_back(pipeline, json, &other, err));
     *same_out = strcmp(pipeline->json, other->json) == 0;
     presto_pipeline_free(other);
     return PRESTO_OK;
@@ -52,7 +52,7 @@ presto_status presto__pipeline_continues(const presto_pipeline *pipeline, const 
                                          const char *split, bool *continues_out,
                                          presto_error *err) {
     presto_pipeline *other = NULL;
-    PRESTO_TRY(read_back(pipeline, json, &other, err));
+    PRESTO_TRY(presto__pipeline_read_back(pipeline, json, &other, err));
     size_t here = presto_pipeline_representation_find(pipeline, split);
     size_t there = presto_pipeline_representation_find(other, split);
     size_t steps = here == SIZE_MAX ? 0 : presto_pipeline_representation_steps(pipeline, here);

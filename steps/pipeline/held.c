@@ -111,9 +111,10 @@ presto_status presto_pipeline_representation_named(const presto_pipeline *pipeli
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes after a random step and is never stored; there is %s", name,
                            names);
+    bool is_seekable = strcmp(name, PRESTO_SEEKABLE) == 0;
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "pipeline %s has no representation '%s'; there is %s", pipeline->name, name,
-                       names);
+                       "pipeline %s has no representation '%s'; there is %s%s", pipeline->name,
+                       name, names, is_seekable ? ". --set " PRESTO_SET_SEEKABLE " adds it" : "");
 }
 
 size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, size_t r) {

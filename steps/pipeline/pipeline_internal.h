@@ -260,6 +260,11 @@ uint64_t presto__pipeline_position(const presto_pipeline *pipeline, size_t i);
 /** Is step i index-jpeg, in front of a decode-image that gives the same image without it? */
 bool presto__pipeline_only_indexes(const presto_pipeline *pipeline, size_t i);
 
+/** Parse the definition in a dataset with the steps that `pipeline` knows. It is compared, and never
+ * runs. Owner: caller, presto_pipeline_free. */
+presto_status presto__pipeline_read_back(const presto_pipeline *pipeline, const char *json,
+                                         presto_pipeline **other_out, presto_error *err);
+
 /** Give steps the options that depend on the steps after them: those of decode-image with
  * `scale: auto`. Once all steps are there. PRESTO_ERR_MEMORY. */
 presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err);
