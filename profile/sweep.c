@@ -255,16 +255,24 @@ static bool runs_code(const presto_pipeline *pipeline) {
     return runs;
 }
 
-/* The pipeline that is tried, in place of the user's: NULL: that one. */
-static presto_status add_seekable(const presto_sweep_options *options, presto_pipeline **tried_out,
+/* The pipeline that is tried, in place of the user's: NULL: that one. Unless the user names the
+ * representation, the files must be such JPEGs; what cannot be read fails where it is measured. */
+static presto_status add_seekable(const char *const *paths, size_t path_count,
+                                  const presto_sweep_options *options, presto_pipeline **tried_out,
                                   presto_error *err) {
-    bool is_wanted = options->stored_count == 0;
+    bool is_named = false;
     for (size_t i = 0; i < options->stored_count; i++)
-        is_wanted = is_wanted || strcmp(options->stored[i], PRESTO_SEEKABLE) == 0;
+        is_named = is_named || strcmp(options->stored[i], PRESTO_SEEKABLE) == 0;
     *tried_out = NULL;
-    return options->no_seekable || !is_wanted
-               ? PRESTO_OK
-               : presto_pipeline_seekable(options->pipeline, tried_out, err);
+    if (options->no_seekable || (options->stored_count > 0 && !is_named))
+        return PRESTO_OK;
+    PRESTO_TRY(presto_pipeline_seekable(options->pipeline, tried_out, err));
+    if (*tried_out == NULL || is_named ||
+        presto__sample_gains_index(*tried_out, paths, path_count, options))
+        return PRESTO_OK;
+    presto_pipeline_free(*tried_out);
+    *tried_out = NULL;
+    return PRESTO_OK;
 }
 
 static presto_status keep_input(presto_sweep *sweep, const char *const *paths, size_t path_count,
@@ -394,7 +402,7 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     PRESTO_TRY(check_options(options, err));
     *sweep_out = NULL;
     presto_pipeline *seekable = NULL;
-    PRESTO_TRY(add_seekable(options, &seekable, err));
+    PRESTO_TRY(add_seekable(paths, path_count, options, &seekable, err));
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL) {
         presto_pipeline_free(seekable);

@@ -241,8 +241,10 @@ typedef struct presto_sweep_options {
      * only on_trial is */
     presto_stop_fn should_stop;
     void *should_stop_user;
-    /* Only the pipeline's own representations. Else PRESTO_SEEKABLE is one more where `splits` does
-     * not leave it out and presto_pipeline_seekable finds it worth trying. Default false */
+    /* Only the pipeline's own representations. Else PRESTO_SEEKABLE is one more where `stored` does
+     * not leave it out, presto_pipeline_seekable finds it worth trying, and half of a few samples or
+     * more are JPEGs that index-jpeg takes; the last is not asked if `stored` names it. Default
+     * false */
     bool no_seekable;
 } presto_sweep_options;
 

@@ -5,7 +5,8 @@
  * the whole list (systematic sampling): the files are named one by one, as a user could. Labels
  * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
  * are taken. Of TFRecords, a few files are taken evenly from all of them, and records from all over
- * these; of tars, samples from all over them (presto_partition.even_samples).
+ * these; of tars, samples from all over them (presto_partition.even_samples). A few of them tell
+ * whether JPEGs with an index are worth a trial.
  */
 #include "../../loader/loader_internal.h"
 #include "../../records/records_internal.h"
@@ -232,4 +233,68 @@ presto_status presto__sample_open_more(presto__runner *runner, uint64_t wanted,
     }
     *source_out = runner->more;
     return PRESTO_OK;
+}
+
+/* ---- is it of photos that index-jpeg takes? ---- */
+
+enum { LOOKED_AT = 8 };
+
+static presto_status count_indexed(presto_loader *loader, size_t *indexed_out, size_t *count_out,
+                                   presto_error *err) {
+    for (;;) {
+        presto_batch *batch = NULL;
+        presto_status status = presto_loader_next(loader, &batch, err);
+        if (status != PRESTO_OK)
+            return status == PRESTO_END ? PRESTO_OK : status;
+        const presto_batch_feature *feature = batch->main_feature < batch->feature_count
+                                                  ? &batch->features[batch->main_feature]
+                                                  : NULL;
+        bool has_bytes = feature != NULL && feature->layout == PRESTO_LAYOUT_BYTES &&
+                         feature->row_offsets == NULL;
+        for (size_t i = 0; has_bytes && i < batch->rows; i++)
+            *indexed_out += presto__jpeg_has_index(presto_batch_string(feature, i));
+        *count_out += batch->rows;
+        presto_batch_release(batch);
+    }
+}
+
+/* As the sweep takes its sample, and then the steps up to index-jpeg. */
+static presto_status look_at_few(presto__runner *few, presto_plan **plan_out,
+                                 presto_loader **loader_out, presto_error *err) {
+    PRESTO_TRY(
+        presto__source_open_raw(few->pipeline, few->paths, few->path_count, &few->source, err));
+    if (presto_source_count(few->source) > LOOKED_AT)
+        PRESTO_TRY(presto__sample_take(few, err));
+    size_t seekable = presto_pipeline_representation_find(few->pipeline, PRESTO_SEEKABLE);
+    presto_tensor_spec in = presto__source_main_spec(few->source);
+    const presto__plan_options planning = {
+        .struct_bytes = sizeof planning,
+        .last_step = presto_pipeline_representation_steps(few->pipeline, seekable),
+        .in = &in};
+    PRESTO_TRY(presto__plan_new(few->pipeline, &planning, plan_out, err));
+    presto_loader_options loading;
+    presto_loader_options_defaults(&loading);
+    loading.threads = 0;
+    loading.batch_samples = LOOKED_AT;
+    loading.errors = few->options->errors;
+    return presto__loader_open(few->source, *plan_out, &loading, loader_out, err);
+}
+
+bool presto__sample_gains_index(const presto_pipeline *seekable, const char *const *paths,
+                                size_t path_count, const presto_sweep_options *options) {
+    presto_sweep_options looking = *options;
+    looking.samples = LOOKED_AT;
+    presto__runner few = {
+        .pipeline = seekable, .options = &looking, .paths = paths, .path_count = path_count};
+    presto_plan *plan = NULL;
+    presto_loader *loader = NULL;
+    size_t indexed = 0, count = 0;
+    presto_status status = look_at_few(&few, &plan, &loader, NULL);
+    if (status == PRESTO_OK)
+        status = count_indexed(loader, &indexed, &count, NULL);
+    presto_loader_free(loader);
+    presto__plan_free(plan);
+    presto__source_free(few.source);
+    presto__paths_free(few.sample_paths, few.sample_path_count);
+    return status == PRESTO_OK && count > 0 && 2 * indexed >= count;
 }

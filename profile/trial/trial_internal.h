@@ -208,6 +208,10 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err);
  * runner, until it is asked for another one. */
 presto_status presto__sample_open_more(presto__runner *runner, uint64_t wanted,
                                        presto_source **source_out, presto_error *err);
+/** sample.c: can half of some samples, or more, be stored as JPEGs with an index? `seekable` is the
+ * pipeline with the representation PRESTO_SEEKABLE. False, too, if they cannot be read. */
+bool presto__sample_gains_index(const presto_pipeline *seekable, const char *const *paths,
+                                size_t path_count, const presto_sweep_options *options);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
 /** Trials leave out what the try-out left out: whether that is too much was seen there. */

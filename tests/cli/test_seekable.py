@@ -90,6 +90,48 @@ class Seekable(Case):
         done = run(*sweep, "--no-seekable", "--stored", "seekable", "-p", self.pipeline, "-o", self.new(), self.photos)
         self.assert_usage(done, "--stored", "seekable")
 
+    @a_sweep
+    def test_the_offer_is_for_photos_only_of_which_it_makes_an_index(self):
+        """The content counts, not the name; half of the files are enough. Who names it gets it in any case."""
+        sweep = ("presto-sweep", "-q", "--codecs", "none", "--threads", "1", "--samples", "2", "--runs", "1", "--run-time", "0",
+                 "--decide-time", "0", "--confirm", "0", "-p", self.pipeline)
+        png = (ROOT / "tests" / "golden" / "images" / "png-rgb8-160x120.png").read_bytes()
+        for photos, named, is_offered in ((0, (), False), (1, (), False), (2, (), True), (0, ("--stored", "seekable"), True)):
+            folder, out = self.new("mixed"), self.new("sweep")
+            (folder / "a").mkdir(parents=True)
+            for number in range(4):
+                content = self.files[number].read_bytes() if number < photos else png
+                (folder / "a" / f"{number}.jpg").write_bytes(content)
+            done = run(*sweep, *named, "-o", out, folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            options = json.loads((out / "results.json").read_text())["options"]
+            self.assertEqual((options["adds_seekable"], "seekable" in options["splits"]), (is_offered, is_offered), photos)
+
+    def test_a_pipeline_without_the_step_goes_on_with_it(self):
+        """Where it changes no pixel. Else the error says what to do."""
+        options = ("--set", "index-jpeg.every=3", "--set", "index-jpeg.metadata=drop")
+        want = self.load("-p", self.pipeline, *ORDER, self.photos)
+        for more in ((), options):
+            dataset = self.write("-q", *SEEKABLE, *more)
+            self.assertEqual(self.load("-p", self.pipeline, *ORDER, dataset), want, more)
+        self.assertIn("stored: seekable", self.load("--explain", "-p", self.pipeline, dataset).decode())
+        decoded = self.new("decoded")
+        self.assertEqual(run("presto-write", "-q", "-p", self.pipeline, "-u", "decoded", "-o", decoded, dataset).returncode, 0)
+        for pipeline in ((), ("-p", self.pipeline)):
+            self.assertEqual(self.load(*pipeline, *ORDER, decoded), want)
+        turned = self.new("turned.yaml")
+        turned.write_text((STEPS % CROPS[0]).replace("decode-image,", "decode-image, orient: exif,"))
+        self.load("-p", turned, *ORDER, self.write("-q", *SEEKABLE))
+        done = run("presto-load", "-p", turned, *ORDER, dataset)
+        self.assert_fails(done, 2, dataset, "--set seekable=true")
+        other = self.new("other.yaml")
+        other.write_text((STEPS % CROPS[0]).replace("name: cropped", "name: other"))
+        done = run("presto-load", "-p", other, *ORDER, dataset)
+        self.assert_fails(done, 2, dataset, "--set seekable=true")
+        done = run("presto-write", "-p", self.pipeline, "-u", "seekable", "-o", self.new(), self.photos)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--set seekable=true", done.stderr)
+
     def test_each_crop_gives_the_same_from_any_form(self):
         for crop in CROPS:
             pipeline = self.new("crop.yaml")
