@@ -190,7 +190,7 @@ def check_codecs(browser, results):
         browser.ask(f"find('codecs-stored').value = {json.dumps(split)}, find('codecs-stored').dispatchEvent(new Event('change'))")
         for chart in ("codecs-size", "codecs-rate"):
             shown, label = set(texts_of(browser, chart)), browser.ask(f"find('{chart}').getAttribute('aria-label')")
-            threads = browser.ask("codecRows(codecState.split)[0].threads")
+            threads = browser.ask("codecRows(codecState.stored)[0].threads")
             for codec in codecs[split][threads]:
                 short = codec if len(codec) <= 22 else codec[:21] + "\u2026"
                 assert short in shown or f"\u2714 {short}" in shown, (chart, split, codec, shown)

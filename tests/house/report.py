@@ -387,7 +387,7 @@ def check_printed(browser, path):
                 assert abs(shown[0] / shown[1] / (drawn[0] / drawn[1]) - 1) < .03, ("squeezed", where)
                 assert shown[0] <= room[0] + 1 and shown[1] <= room[1] + 1, ("cut", where)
                 assert paper != PAPER or abs(shown[0] / drawn[0] - 1) < .03, ("scaled", where)
-        captions = browser.ask("['size', 'rate'].map(part => find(`codecs-${part}-head`).textContent.includes(codecState.split))")
+        captions = browser.ask("['size', 'rate'].map(part => find(`codecs-${part}-head`).textContent.includes(codecState.stored))")
         assert captions == [True, True], "the choice of the representation is not printed"
         browser.prefer("light")
 
