@@ -26,12 +26,13 @@ enum { METADATA_DROP = 1 };
 static const presto_option_type options[] = {
     [OPTION_EVERY] = {.name = "every",
                       .kind = PRESTO_OPTION_INT,
-                      .default_text = "8",
+                      .default_text = "4",
                       .minimum = 1,
                       .maximum = 65535,
                       .unit = "MCUs",
                       .help = "restart markers stand this far apart; an MCU is a block of 16 x 16 "
-                              "pixels in most photos. Fewer make files larger and windows faster"},
+                              "pixels in most photos. Fewer make files larger and windows faster. "
+                              "Very large images have fewer markers"},
     [OPTION_METADATA] = {.name = "metadata",
                          .kind = PRESTO_OPTION_CHOICE,
                          .default_text = "keep",
@@ -114,6 +115,19 @@ static void copy_metadata(transcoder *t) {
     }
 }
 
+/* `every` MCUs, or more: as many pieces as the index has room for. */
+static unsigned interval_of(const struct jpeg_decompress_struct *in, unsigned every) {
+    enum { MOST_PIECES = (UINT16_MAX - 2 - PRESTO__JPEG_INDEX_NAME_BYTES) / 2 };
+    bool is_grey = in->num_components == 1;
+    unsigned width = DCTSIZE * (is_grey ? 1 : (unsigned)in->max_h_samp_factor);
+    unsigned height = DCTSIZE * (is_grey ? 1 : (unsigned)in->max_v_samp_factor);
+    uint64_t mcus = (uint64_t)((in->image_width + width - 1) / width) *
+                    ((in->image_height + height - 1) / height);
+    while (every <= UINT16_MAX / 2 && (mcus + every - 1) / every > MOST_PIECES)
+        every *= 2;
+    return every;
+}
+
 /* Leaves the file in t->data. */
 static bool transcode(transcoder *t, presto_span in, const index_state *state, bool optimizes) {
     memset(&t->in, 0, sizeof t->in);
@@ -141,7 +155,7 @@ static bool transcode(transcoder *t, presto_span in, const index_state *state, b
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&t->in);
     jpeg_copy_critical_parameters(&t->in, &t->out);
     t->out.optimize_coding = optimizes;
-    t->out.restart_interval = state->every;
+    t->out.restart_interval = interval_of(&t->in, state->every);
     jpeg_mem_dest(&t->out, &t->data, &t->bytes);
     jpeg_write_coefficients(&t->out, coefficients);
     copy_metadata(t);

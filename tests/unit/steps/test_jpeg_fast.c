@@ -463,6 +463,27 @@ START_TEST(indexed_files_are_the_same_image) {
 }
 END_TEST
 
+/* The index has room for 32,762 pieces. */
+START_TEST(many_pieces_are_joined) {
+    presto_rng rng = start_rng(8);
+    rig r;
+    presto_error err;
+    presto_tensor out;
+    ck_assert_ok(rig_open(&r, "{step: index-jpeg, every: 1}", &string_spec, false, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        rig_options run = {.seed = 1};
+        design d = {
+            .width = 200, .height = 12000, .h = 1, .v = 1, .quality = 50, .is_grey = i == 0};
+        presto_span made = encode(&d, &rng);
+        ck_assert_ok(rig_run_bytes(&r, &run, made, &out, &err), &err);
+        ck_assert(has_index(out.strings[0]));
+        ck_assert(coefficients_are_equal(made, out.strings[0]));
+        free((void *)(uintptr_t)made.data);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(what_cannot_be_indexed_passes_as_it_is) {
     static const char *const texts[] = {"", "not an image", "\xff\xd8\xff\xe0", "\x89PNG\r\n"};
     rig r;
@@ -483,6 +504,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         indexed_files_are_the_same_image,
+        many_pieces_are_joined,
         what_cannot_be_indexed_passes_as_it_is,
         the_option_dct_chooses_the_transform,
         small_images_have_the_pixels_of_libjpeg,
