@@ -71,6 +71,7 @@
 
 #include <presto/loader.h>
 #include <presto/mix.h>
+#include <presto/out.h>
 #include <presto/ring.h>
 #include <presto/stream.h>
 

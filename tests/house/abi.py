@@ -25,7 +25,7 @@ ROOM = re.compile(r"uint64_t reserved\[(\d+)\]")
 CONSTANT = re.compile(r"^(?: +(?:X\()?|#define )(PRESTO_\w+)(?= = |, -?\d+,|(?<=_BYTES) \d)", re.MULTILINE)
 WORD = 8
 # The library makes them, one at a time, and programs get a pointer: they may grow at their end.
-HANDED_OUT = {"presto_batch", "presto_fault", "presto_output_request", "presto_progress", "presto_source_type",
+HANDED_OUT = {"presto_batch", "presto_fault", "presto_out_format", "presto_output_request", "presto_progress", "presto_source_type",
               "presto_strategy_result", "presto_sweep_facts"}
 
 

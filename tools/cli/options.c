@@ -203,7 +203,7 @@ static void format_field(const cli_option *row, const char *job, char text[PREST
 }
 
 static void print_option(const cli_option *row, const char *job) {
-    char left[HELP_COLUMNS], help[HELP_BYTES], number[PRESTO_TEXT_BYTES];
+    char left[HELP_COLUMNS], told[HELP_BYTES], help[HELP_BYTES + 128], number[PRESTO_TEXT_BYTES];
     int used = row->letter != 0 ? snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name)
                                 : snprintf(left, sizeof left, "      --%s", row->name);
     size_t width = (size_t)used;
@@ -219,8 +219,11 @@ static void print_option(const cli_option *row, const char *job) {
         format_field(row, job, number);
         fallback = number;
     }
-    snprintf(help, sizeof help, "%s%s%s%s", row->help, fallback != NULL ? " [default: " : "",
-             fallback != NULL ? fallback : "", fallback != NULL ? "]" : "");
+    if (row->tell != NULL)
+        row->tell(told, sizeof told);
+    snprintf(help, sizeof help, "%s%s%s%s", row->tell != NULL ? told : row->help,
+             fallback != NULL ? " [default: " : "", fallback != NULL ? fallback : "",
+             fallback != NULL ? "]" : "");
     cli_print_wrapped(help, HELP_INDENT, HELP_INDENT);
 }
 
@@ -246,7 +249,9 @@ static bool is_wrong(const cli_option *row) {
                                  (row->letter != 0 && other->letter == row->letter)))
             return true;
     return (row->kind != CLI_KIND_SPECIAL && takes_text != (row->argument != NULL)) ||
-           (has_number && row->least > row->most) || (row->fallback == CLI_FIELD && !is_shown);
+           (has_number && row->least > row->most) ||
+           (is_option(row) && (row->help != NULL) == (row->tell != NULL)) ||
+           (row->fallback == CLI_FIELD && !is_shown);
 }
 
 void cli_read_help(const char *option, const char *text, void *place, void *beside) {

@@ -61,11 +61,14 @@ typedef struct cli_value {
  */
 typedef void cli_read(const char *option, const char *text, void *place, void *beside);
 
+/** Writes the help of an option, where it comes from another table. */
+typedef void cli_tell(char *help, size_t room);
+
 typedef struct cli_option {
     char letter;          /* 0: none */
     const char *name;     /* without the dashes; NULL ends the table */
     const char *argument; /* what --help calls it; NULL: takes none */
-    const char *help;     /* wrapped by --help */
+    const char *help;     /* wrapped by --help. NULL: what `tell` writes */
     const char *fallback; /* --help's default; CLI_FIELD: what the field has; NULL: says nothing */
     cli_kind kind;
     cli_type type;
@@ -77,6 +80,7 @@ typedef struct cli_option {
     size_t given;      /* 1 + offset of a bool that becomes true if the option is given; 0: none */
     const char *was;   /* an older name, which is accepted with a note; NULL: none */
     unsigned commands; /* bits of the program's commands that it goes with; 0: all */
+    cli_tell *tell;
 } cli_option;
 
 /* The default that --help says is what cli_program.defaults leaves in the field. */
@@ -146,6 +150,8 @@ extern const char CLI_FIELD[];
 
 /* May follow the kind: the option was called so in the version before. */
 #define CLI_WAS(name) .was = (name)
+/* May follow the kind: --help says what `teller` writes. */
+#define CLI_TELL(teller) .tell = (teller)
 /* May follow the kind: `field` becomes true if the option is given. */
 #define CLI_GIVEN(job, field)                                                                      \
     .given = 1 + offsetof(job, field) + 0 * CLI_IS(CLI_FIELD_OF(job, field), CLI_TYPE_BOOL)

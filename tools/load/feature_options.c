@@ -72,22 +72,22 @@ void feature_options_type(const char *option, const char *text, void *place, voi
     const char *type = strrchr(text, '=');
     if (type == NULL || type == text)
         cli_usage("%s: '%s' is not FEATURE=list or FEATURE=utf8", option, text);
-    size_t chosen = cli_choice(option, type + 1, types), count = self->wish_count + 1;
-    self->wishes = grow(self->wishes, count * sizeof *self->wishes);
-    self->wish_names = grow((void *)self->wish_names, count * sizeof *self->wish_names);
-    self->wish_names[count - 1] = copy_name(text, type);
-    self->wishes[count - 1] = (arrow_wish){
-        .name = self->wish_names[count - 1], .is_list = chosen == 0, .is_text = chosen == 1};
-    self->wish_count = count;
+    size_t chosen = cli_choice(option, type + 1, types), count = self->type_count + 1;
+    self->types = grow(self->types, count * sizeof *self->types);
+    self->type_names = grow((void *)self->type_names, count * sizeof *self->type_names);
+    self->type_names[count - 1] = copy_name(text, type);
+    self->types[count - 1] = (presto_arrow_type){
+        self->type_names[count - 1], chosen == 0 ? PRESTO_ARROW_LIST : PRESTO_ARROW_UTF8};
+    self->type_count = count;
 }
 
 void feature_options_done(feature_options *self) {
     for (size_t i = 0; i < self->pad_count; i++)
         free(self->pad_names[i]);
-    for (size_t i = 0; i < self->wish_count; i++)
-        free(self->wish_names[i]);
-    free((void *)self->wish_names);
-    free(self->wishes);
+    for (size_t i = 0; i < self->type_count; i++)
+        free(self->type_names[i]);
+    free((void *)self->type_names);
+    free(self->types);
     free((void *)self->pad_names);
     free(self->pads);
     free(self->names);
@@ -137,8 +137,8 @@ presto_status feature_options_apply(feature_options *self, const presto_stream *
         PRESTO_TRY(check_feature(stream, self->names[i], err));
     for (size_t i = 0; i < self->pad_count; i++)
         PRESTO_TRY(check_feature(stream, self->pads[i].feature, err));
-    for (size_t i = 0; i < self->wish_count; i++)
-        PRESTO_TRY(check_feature(stream, self->wishes[i].name, err));
+    for (size_t i = 0; i < self->type_count; i++)
+        PRESTO_TRY(check_feature(stream, self->types[i].feature, err));
     loader->features = (const char *const *)self->names;
     loader->feature_count = self->name_count;
     self->main = presto_source_main_feature(stream->source);

@@ -3,10 +3,10 @@
 #ifndef PRESTO_TOOLS_FEATURE_OPTIONS_H
 #define PRESTO_TOOLS_FEATURE_OPTIONS_H
 
+#include <presto/out.h>
 #include <presto/stream.h>
 
 #include "../cli/options.h"
-#include "arrow_schema.h"
 
 /** Zero-initialise. */
 typedef struct feature_options {
@@ -15,9 +15,9 @@ typedef struct feature_options {
     presto_pad *pads; /* --pad */
     char **pad_names; /* what they are called, owned */
     size_t pad_count;
-    arrow_wish *wishes; /* --arrow-type */
-    char **wish_names;  /* what they are called, owned */
-    size_t wish_count;
+    presto_arrow_type *types; /* --arrow-type */
+    char **type_names;        /* what they are of, owned */
+    size_t type_count;
     const char *main; /* borrowed from the stream's source */
 } feature_options;
 

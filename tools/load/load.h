@@ -9,13 +9,13 @@
 #include <jansson.h>
 
 #include <presto/mix.h>
+#include <presto/out.h>
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
 #include "../cli/cli.h"
 #include "../cli/error_report.h"
 #include "feature_options.h"
-#include "sink.h"
 
 typedef struct load {
     presto_mix_input mix[PRESTO_MIX_MOST_INPUTS];
@@ -27,7 +27,7 @@ typedef struct load {
     presto_pipeline_options reading;
     presto_pipeline *pipeline; /* as `reading` says, once it was needed; NULL: none is named */
     presto_loader_options loader;
-    const sink_type *format;
+    const presto_out_format *format;
     presto_ring_options ring; /* path: of the command line */
     feature_options features;
     const char *stats_file;
@@ -52,8 +52,10 @@ typedef struct load {
  */
 void load_parse(load *l, int argc, char **argv);
 
-/** --format: a sink_type *, and presto_ring_options beside it. */
+/** --format: a presto_out_format *, and presto_ring_options beside it. */
 cli_read load_read_format;
+/** What --help says of options that go with some formats only; lists come from the table. */
+cli_tell load_tell_format, load_tell_features, load_tell_pad, load_tell_raw_records;
 /** Refuse options that do not go with the format: a usage error ends the program. */
 void load_check_format(const load *l);
 

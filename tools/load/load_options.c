@@ -110,7 +110,7 @@ static void set_defaults(void *job) {
     l->input.loader = &l->loader;
     l->input.pipeline_options = &l->reading;
     l->state_interval_s = STATE_INTERVAL_S;
-    l->format = sink_types[0];
+    l->format = presto_out_format_at(0);
 }
 
 static const cli_option options[] = {
@@ -195,34 +195,25 @@ static const cli_option options[] = {
      CLI_FRACTION(load, state_interval_s, 0, 1000000000), CLI_GIVEN(load, has_state_interval)},
 
     CLI_GROUP("Output"),
-    {0, "format", "FORMAT",
-     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), "
-     "arrow (an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back), "
-     "null (count only), or shm[:SOCKET] (batches in shared memory for one reader, which connects "
-     "to the Unix socket SOCKET, or has the other end of stdout)",
-     "tfrecord", CLI_SPECIAL2(load, format, ring, load_read_format)},
+    {0, "format", "FORMAT", NULL, "tfrecord", CLI_SPECIAL2(load, format, ring, load_read_format),
+     CLI_TELL(load_tell_format)},
     {0, "ring-bytes", "SIZE", "memory that batches of shm share", CLI_FIELD,
      CLI_SIZE(load, ring.ring_bytes, 1), CLI_GIVEN(load, has_ring)},
     {'b', "batch", "N", "samples per batch", "npy: 1; arrow, shm: 64",
      CLI_NUMBER(load, loader.batch_samples, 1, UINT32_MAX), CLI_GIVEN(load, has_batch)},
     {0, "drop-last", NULL, "leave out a last batch that is not full", NULL,
      CLI_FLAG(load, loader.range.drop_last)},
-    {0, "features", "A,B,...",
-     "what npy, arrow, shm and raw deliver, in this order; without steps, nothing else is parsed",
+    {0, "features", "A,B,...", NULL,
      "the main feature, label, then the others; raw: the main feature",
-     CLI_SPECIAL(load, features, feature_options_names)},
-    {0, "pad", "FEATURE=VALUE[:LENGTH]",
-     "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "
-     "or to LENGTH, so that they are one array (npy, arrow, shm, raw); may be given several times",
-     NULL, CLI_SPECIAL(load, features, feature_options_pad)},
+     CLI_SPECIAL(load, features, feature_options_names), CLI_TELL(load_tell_features)},
+    {0, "pad", "FEATURE=VALUE[:LENGTH]", NULL, NULL,
+     CLI_SPECIAL(load, features, feature_options_pad), CLI_TELL(load_tell_pad)},
     {0, "arrow-type", "FEATURE=TYPE",
      "list: rows are lists, although those of the first batch may have one shape; utf8: bytes are "
      "text, and an error if they are not (arrow); may be given several times",
      NULL, CLI_SPECIAL(load, features, feature_options_type)},
-    {0, "raw-records", NULL,
-     "the samples are the records as they are stored, whatever they hold: neither decompressed nor "
-     "parsed (tfrecord, null, or npy, arrow and shm with one feature, record)",
-     NULL, CLI_FLAG(load, input.raw_records)},
+    {0, "raw-records", NULL, NULL, NULL, CLI_FLAG(load, input.raw_records),
+     CLI_TELL(load_tell_raw_records)},
     {0, "tensors", "decoded|raw",
      "tensors that were serialized (tf.io.serialize_tensor): of other programs' records, decoded "
      "if the first 64 hold nothing else there; raw: their bytes",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * presto-load: the online part of a strategy. Shards, or the raw source, go through the remaining
- * steps to stdout. The loader (presto/loader.h) and the sink (sink.h) do the work; here are the
- * loop and the closing lines. load.h has the options.
+ * steps to stdout. The loader (presto/loader.h) and the formats (presto/out.h) do the work; here are
+ * the loop and the closing lines. load.h has the options.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "load.h"
 #include "report.h"
 #include "state_file.h"
+#include "to_stdout.h"
 
 /* Names that do not exist are refused before any data is looked at. */
 static void check_names(load *l) {
@@ -67,8 +68,8 @@ static void show_progress(const load *l, cli_progress *progress, load_report *re
  * state is then the one before it.
  * Returns: PRESTO_END: all delivered; PRESTO_OK: the reader closed the pipe.
  */
-static presto_status pump(const load *l, sink *out, cli_progress *progress, load_report *report,
-                          presto_error *err) {
+static presto_status pump(const load *l, presto_out *out, cli_progress *progress,
+                          load_report *report, presto_error *err) {
     presto_loader *loader = report->loader;
     for (;;) {
         presto_batch *batch = NULL;
@@ -77,7 +78,7 @@ static presto_status pump(const load *l, sink *out, cli_progress *progress, load
             return status;
         if (report->first_ns == 0)
             report->first_ns = cli_now_ns();
-        status = sink_write(out, batch, err);
+        status = presto_out_put(out, batch, err);
         if (status != PRESTO_OK) {
             presto_loader_give_back(loader, batch);
             report->reader_closed = status == PRESTO_END;
@@ -124,8 +125,8 @@ static int finish(const load *l, load_report *report, presto_status status,
 }
 
 /* All is delivered: write the end of the stream. */
-static presto_status end_stream(sink *out, load_report *report, presto_error *err) {
-    presto_status status = sink_end(out, err);
+static presto_status end_stream(presto_out *out, load_report *report, presto_error *err) {
+    presto_status status = presto_out_end(out, err);
     if (status == PRESTO_OK)
         return PRESTO_END;
     report->reader_closed = status == PRESTO_END;
@@ -155,7 +156,8 @@ static int check_outputs(const load *l) {
     return code;
 }
 
-static int stream_all(load *l, const presto_source *source, presto_loader *loader, sink *out) {
+static int stream_all(load *l, const presto_source *source, presto_loader *loader,
+                      presto_out *out) {
     presto_error err;
     cli_progress progress;
     load_report report = {.loader = loader,
@@ -181,12 +183,12 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     if (status == PRESTO_END)
         status = end_stream(out, &report, &err);
     if (status < 0)
-        sink_fail(out, &err);
+        presto_out_fail(out, &err);
     cli_hold_end();
     report.ended_ns = cli_now_ns();
     cli_progress_end(&progress);
     error_report_flush(&l->errors);
-    report.written_bytes = sink_bytes(out);
+    report.written_bytes = presto_out_bytes(out);
     code = finish(l, &report, status, &err);
     cli_release_end();
     cli_on_late_end(&(cli_late_end){NULL, NULL, 0}); /* all is written */
@@ -204,23 +206,25 @@ static void tell_notes(const presto_source *source) {
 static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
-    sink *out = NULL;
-    presto_batch *declared = NULL;
-    sink_options to = {.type = l->format,
-                       .fd = STDOUT_FILENO,
-                       .features = (const char *const *)l->features.names,
-                       .feature_count = l->features.name_count,
-                       .skip = l->has_skip ? l->loader.range.skip_samples : 0,
-                       .wishes = l->features.wishes,
-                       .wish_count = l->features.wish_count,
-                       .ring = &l->ring};
+    presto_out *out = NULL;
+    presto_batch *schema = NULL;
+    presto_out_options to;
+    presto_out_options_defaults(&to);
+    to.format = l->format;
+    to.write = to_stdout_write;
+    to.features = (const char *const *)l->features.names;
+    to.feature_count = l->features.name_count;
+    to.skip = l->has_skip ? l->loader.range.skip_samples : 0;
+    to.arrow_types = l->features.types;
+    to.arrow_type_count = l->features.type_count;
+    to.ring = &l->ring;
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
         feature_options_apply(&l->features, stream, l->format->takes_main_only, &l->loader, &err);
     if (status >= 0 && l->format->wants_schema)
-        status = presto_loader_schema(stream, &l->loader, &declared, &err);
-    to.declared = declared;
+        status = presto_loader_schema(stream, &l->loader, &schema, &err);
+    to.schema = schema;
     if (status >= 0)
         status = find_start(l, stream->source, &err);
     if (status >= 0)
@@ -228,13 +232,15 @@ static int run(load *l, const presto_stream *stream) {
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
     l->ring.should_stop = cli_should_stop;
-    if (status >= 0 && l->format->takes_ring && l->ring.path == NULL)
+    if (l->format->way == PRESTO_OUT_BYTES)
+        to_stdout_open();
+    if (status >= 0 && l->format->way == PRESTO_OUT_RING && l->ring.path == NULL)
         l->ring.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (status >= 0)
-        status = sink_new(&to, &out, &err);
+        status = presto_out_open(&to, &out, &err);
     int code = status < 0 ? cli_error(&err) : stream_all(l, stream->source, loader, out);
-    sink_free(out);
-    presto_loader_schema_free(declared);
+    presto_out_free(out);
+    presto_loader_schema_free(schema);
     presto_loader_free(loader);
     return code;
 }

@@ -16,7 +16,7 @@ typedef struct load_report {
     const char *format;
     uint64_t total_samples; /* samples that this run has to deliver; 0: unknown */
     unsigned most_threads;  /* most threads for -j auto; 0: not auto */
-    uint64_t written_bytes; /* by the sink */
+    uint64_t written_bytes; /* in the format */
     /* What the user waits for, from the start of the program on: listing and indexing, too. */
     uint64_t started_ns;
     uint64_t first_ns; /* the first sample is there; 0: there was none */
