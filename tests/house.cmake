@@ -13,6 +13,7 @@ if(NOT PRESTO_SANITIZE)  # they look at texts
   set_tests_properties(house.paper PROPERTIES TIMEOUT 900)
   add_test(NAME house.layers COMMAND Python3::Interpreter ${house}/layers.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.one_name COMMAND Python3::Interpreter ${house}/one_name.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME house.exclusive COMMAND Python3::Interpreter ${house}/exclusive.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.documents COMMAND Python3::Interpreter ${house}/documents.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.peers COMMAND Python3::Interpreter ${house}/peers.py ${PROJECT_SOURCE_DIR})

@@ -219,7 +219,7 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     presto__conversion_note_size(job);
     PRESTO_TRY(tell_start(job, err));
     PRESTO_TRY(presto__conversion_open_folder(job, err));
-    if (!job->is_finished) {
+    if (job->folder != PRESTO__FOLDER_WHOLE) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));
         PRESTO_TRY(presto__conversion_write_shards(job, err));
         presto__conversion_take_notes(job);

@@ -144,19 +144,21 @@ void presto__conversion_loader_options(presto__conversion *job,
 
 void presto__conversion_fill_result(const presto__conversion *job,
                                     presto_convert_result *result_out) {
-    presto_convert_result result = {
-        .skipped = presto__progress_file_left_out(&job->progress),
-        .source_bytes = job->stats.read_bytes,
-        .wall_ns = presto__clock_ns() - job->started_ns,
-        .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
-        .shards = job->shard_count,
-        .stored = job->pipeline != NULL ? job->stored : NULL,
-        .packed_documents = job->regrouped.documents,
-        .packed_tokens = job->regrouped.tokens,
-        .dropped_tokens = job->dropped_tokens,
-        .padded_tokens = job->padded_tokens,
-        .threads = job->is_finished || job->is_fed ? job->options->threads : job->stats.threads};
-    if (!job->is_finished) /* what is whole does not say why samples are not in it */
+    presto_convert_result result = {.skipped = presto__progress_file_left_out(&job->progress),
+                                    .source_bytes = job->stats.read_bytes,
+                                    .wall_ns = presto__clock_ns() - job->started_ns,
+                                    .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
+                                    .shards = job->shard_count,
+                                    .stored = job->pipeline != NULL ? job->stored : NULL,
+                                    .packed_documents = job->regrouped.documents,
+                                    .packed_tokens = job->regrouped.tokens,
+                                    .dropped_tokens = job->dropped_tokens,
+                                    .padded_tokens = job->padded_tokens,
+                                    .threads = job->folder == PRESTO__FOLDER_WHOLE || job->is_fed
+                                                   ? job->options->threads
+                                                   : job->stats.threads};
+    /* What is whole does not say why samples are not in it. */
+    if (job->folder != PRESTO__FOLDER_WHOLE)
         result.dropped = result.skipped - presto__progress_file_skipped(&job->progress);
     for (size_t i = 0; i < job->progress.shard_count; i++) {
         const presto_dataset_shard *shard = &job->progress.shards[i].described;

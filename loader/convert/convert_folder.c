@@ -100,7 +100,7 @@ static presto_status check_entries(const presto__conversion *job, DIR *folder, p
         /* A run that dies before it has a progress file leaves only its temporary file. */
         bool is_first = false;
         bool is_temporary = is_temporary_name(job, name, &is_first);
-        if (!job->has_progress_file && !is_first)
+        if (job->folder == PRESTO__FOLDER_UNSEEN && !is_first)
             return fail_folder(job, "is not empty (it holds ", name, ")", err);
         if (!is_temporary && !is_whole_name(job, name))
             return fail_folder(job, "holds ", name, ", which is not part of the conversion", err);
@@ -179,7 +179,7 @@ static presto_status take_shards(presto__conversion *job, const presto_dataset_i
         PRESTO_TRY(presto__progress_file_add(&job->progress, info->shards[i].file, &shard, err));
     }
     job->shard_count = info->shard_count;
-    job->is_finished = true;
+    job->folder = PRESTO__FOLDER_WHOLE;
     return PRESTO_OK;
 }
 
@@ -321,7 +321,7 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
     if (status == PRESTO_ERR_NOT_FOUND)
         return PRESTO_OK;
     PRESTO_TRY(status);
-    job->has_progress_file = true;
+    job->folder = PRESTO__FOLDER_BEGUN;
     if (!job->options->resume)
         return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
                            err);
@@ -349,7 +349,7 @@ static presto_status take_unfinished(presto__conversion *job, const char *text, 
     if (folder == NULL)
         return presto_fail_errno(err, errno, job->dir, "cannot open folder");
     presto_status status = check_entries(job, folder, err);
-    if (status == PRESTO_OK && job->has_progress_file)
+    if (status == PRESTO_OK && job->folder == PRESTO__FOLDER_BEGUN)
         status = keep_whole_shards(job, folder, err);
     closedir(folder);
     job->skipped_before = presto__progress_file_skipped(&job->progress);
@@ -415,12 +415,14 @@ static presto_status open_folder(presto__conversion *job, char **text, presto_er
     else if (!is_dataset)
         PRESTO_TRY(make_and_lock(job, err));
     PRESTO_TRY(take_folder(job, *text, err));
-    job->took_dir = !job->is_finished;
-    if (job->is_finished || job->has_progress_file)
+    if (job->folder == PRESTO__FOLDER_WHOLE)
+        return PRESTO_OK;
+    bool is_begun = job->folder == PRESTO__FOLDER_BEGUN;
+    job->folder = PRESTO__FOLDER_OURS;
+    if (is_begun)
         return PRESTO_OK;
     job->progress.job = *text;
     *text = NULL;
-    job->has_progress_file = true;
     return presto__progress_file_write(job->dir, &job->progress, job->options->sync, err);
 }
 
@@ -438,17 +440,17 @@ presto_status presto__conversion_check_folder(const presto__conversion *job, pre
 }
 
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err) {
-    if (!job->is_behind)
+    if (job->folder != PRESTO__FOLDER_BEHIND)
         return PRESTO_OK;
     PRESTO_TRY(presto__conversion_check_folder(job, err));
     PRESTO_TRY(presto__progress_file_write(job->dir, &job->progress, job->options->sync, err));
     job->noted_ns = presto__clock_ns();
-    job->is_behind = false;
+    job->folder = PRESTO__FOLDER_OURS;
     return PRESTO_OK;
 }
 
 presto_status presto__conversion_note(presto__conversion *job, presto_error *err) {
-    job->is_behind = true;
+    job->folder = PRESTO__FOLDER_BEHIND;
     bool is_due = presto__progress_file_is_due(&job->progress, presto__clock_ns() - job->noted_ns);
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
 }
@@ -485,7 +487,8 @@ static void clear_folder(presto__conversion *job) {
 }
 
 void presto__conversion_leave_folder(presto__conversion *job) {
-    if (!job->took_dir || presto__conversion_check_folder(job, NULL) < 0)
+    bool is_ours = job->folder == PRESTO__FOLDER_OURS || job->folder == PRESTO__FOLDER_BEHIND;
+    if (!is_ours || presto__conversion_check_folder(job, NULL) < 0)
         return;
     if (job->progress.shard_count == 0)
         clear_folder(job);

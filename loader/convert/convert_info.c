@@ -122,8 +122,9 @@ presto_status presto__conversion_conclude(presto__conversion *job, presto_error 
     char *path = presto__join_path(job->dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto_status status = job->is_finished ? PRESTO_OK : presto__conversion_check_folder(job, err);
-    if (status == PRESTO_OK && !job->is_finished)
+    presto_status status =
+        job->folder == PRESTO__FOLDER_WHOLE ? PRESTO_OK : presto__conversion_check_folder(job, err);
+    if (status == PRESTO_OK && job->folder != PRESTO__FOLDER_WHOLE)
         status = write_info(job, err);
     if (status == PRESTO_OK && unlink(path) != 0 && errno != ENOENT)
         status = presto_fail_errno(err, errno, path, "cannot remove");

@@ -27,6 +27,15 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
 #define PRESTO__SHARD_NAME_BYTES 96
 #define PRESTO__INPUT_TEXT_BYTES 17
 
+/** What is known of the folder that a conversion writes, and of the progress file in it. */
+typedef enum presto__folder_state {
+    PRESTO__FOLDER_UNSEEN = 0, /* nothing; it has no progress file */
+    PRESTO__FOLDER_BEGUN = 1,  /* there is the progress file of an earlier run */
+    PRESTO__FOLDER_WHOLE = 2,  /* an earlier run of the same job wrote all of it */
+    PRESTO__FOLDER_OURS = 3,   /* all files in it are ours; the progress file says all */
+    PRESTO__FOLDER_BEHIND = 4  /* the same, but the progress file is older than `progress` */
+} presto__folder_state;
+
 /**
  * On the stack of presto_convert, or in a presto_writer. The loader's, the writers' and the blocks'
  * threads use it, and what it points to. Whoever has it ends them before any of that goes: it owns
@@ -40,8 +49,8 @@ typedef struct presto__conversion {
     size_t prefetch_bytes;    /* for data in flight */
     size_t packets_bytes;     /* of that, for records: ready, and with the writers */
     presto_folder_lock *lock; /* NULL: another process owns the folder */
+    presto__folder_state folder;
     bool made_dir;
-    bool took_dir; /* all files in it are ours */
     bool is_left_empty;
     /* input */
     bool is_fed; /* a program gives the samples in order: no source. By size, their number is
@@ -65,9 +74,6 @@ typedef struct presto__conversion {
     size_t shard_count; /* 0 until all are whole, if shards end by size */
     uint64_t sample_count;
     presto__progress_file progress;
-    bool has_progress_file;
-    bool is_behind;   /* the progress file is older than */
-    bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
     uint64_t skipped_before;         /* because of errors, by earlier runs */
     presto_buffer skips;             /* those of this run since the last whole shard: numbers in

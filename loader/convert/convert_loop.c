@@ -66,7 +66,7 @@ static presto_status take_whole(shard_loop *loop, presto_error *err) {
         char name[PRESTO__SHARD_NAME_BYTES];
         presto__conversion_working_name(job, whole.number, name);
         PRESTO_TRY(presto__progress_file_add(&job->progress, name, &whole, err));
-        job->is_behind = true;
+        job->folder = PRESTO__FOLDER_BEHIND;
     }
     return PRESTO_OK;
 }

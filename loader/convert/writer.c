@@ -131,7 +131,7 @@ static presto_status take_options(presto_writer *writer, const presto_writer_opt
 /* What an earlier run has written. */
 static presto_status take_progress(presto_writer *writer, presto_error *err) {
     presto__conversion *job = &writer->job;
-    if (job->is_finished) {
+    if (job->folder == PRESTO__FOLDER_WHOLE) {
         for (size_t i = 0; i < job->progress.shard_count; i++)
             writer->samples += job->progress.shards[i].described.records;
         return PRESTO_OK;
@@ -261,7 +261,7 @@ static presto_status put(presto_writer *writer, const presto_sample *sample, uin
                          presto_error *err) {
     bool has_news;
     presto__sample_block *block = &writer->blocks[writer->next_in % writer->block_count];
-    if (writer->job.is_finished)
+    if (writer->job.folder == PRESTO__FOLDER_WHOLE)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the dataset is whole already, with %" PRIu64 " sample%s", number,
                            presto_plural(number));
@@ -325,9 +325,9 @@ static presto_status complete(presto_writer *writer, presto_error *err) {
                            writer->samples, presto_plural(writer->samples), writer->announced);
     PRESTO_TRY(drain(writer, err));
     presto__blocks_stop(writer);
-    if (!job->is_finished && writer->store.writers != NULL)
+    if (job->folder != PRESTO__FOLDER_WHOLE && writer->store.writers != NULL)
         PRESTO_TRY(presto__sample_store_end(&writer->store, writer->samples, err));
-    if (!job->is_finished)
+    if (job->folder != PRESTO__FOLDER_WHOLE)
         PRESTO_TRY(presto__conversion_name_shards(job, err));
     return presto__conversion_conclude(job, err);
 }

@@ -60,7 +60,7 @@ static presto_status append_sample(presto__worker *worker, uint64_t *raw_bytes_o
 static presto_status append_record(presto__worker *worker, const presto__stored_record *record,
                                    presto_error *err) {
     presto_buffer *frames = &worker->packet->frames;
-    if (worker->loader->same_codec)
+    if (worker->loader->delivery == PRESTO__DELIVER_STORED)
         return presto_buffer_append(frames, record->stored, err);
     if (worker->codec == NULL)
         return presto_buffer_append(frames, record->raw, err);

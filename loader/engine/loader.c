@@ -127,16 +127,35 @@ static void choose_records_path(presto_loader *loader, const presto_plan *last) 
     bool has_steps = loader->step_count > 0;
     char text[PRESTO_CODEC_TEXT_BYTES];
     loader->compresses = strcmp(presto__codec_format(&loader->codec, text), "none") != 0;
-    loader->pass_through = !has_steps && ops->record != NULL;
     const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
-    loader->same_codec =
-        loader->pass_through && stored != NULL && same_codec(stored, &loader->codec);
+    if (has_steps || ops->record == NULL)
+        loader->delivery = PRESTO__DELIVER_FRAMES;
+    else if (stored != NULL && same_codec(stored, &loader->codec))
+        loader->delivery = PRESTO__DELIVER_STORED;
+    else
+        loader->delivery = PRESTO__DELIVER_RECORDS;
     if (loader->codec.type_bytes == 0 && has_steps)
         loader->codec.type_bytes = (unsigned)presto_dtype_bytes(presto__plan_output(last)->dtype);
 }
 
-static void choose_path(presto_loader *loader) {
+static presto__delivery choose_batches_path(const presto_loader *loader) {
     const presto__source_ops *ops = loader->source->ops;
+    const presto_loader_options *options = &loader->options;
+    if (loader->step_count > 0)
+        return PRESTO__DELIVER_ROWS;
+    if (options->batch_samples > 1)
+        return options->cache.bytes == 0 && ops->values != NULL && !loader->source->is_raw
+                   ? PRESTO__DELIVER_VALUES
+                   : PRESTO__DELIVER_ROWS;
+    /* If a block holds one record, its tensor can be aligned where it is read. */
+    bool is_aligned = loader->blocking.fetch_samples == 1 && is_stored_plain(loader->source);
+    return options->batch_samples == 1 && ops->owned != NULL &&
+                   (options->unaligned_views || is_aligned)
+               ? PRESTO__DELIVER_VIEWS
+               : PRESTO__DELIVER_ROWS;
+}
+
+static void choose_path(presto_loader *loader) {
     presto_loader_options *options = &loader->options;
     bool has_steps = loader->step_count > 0;
     const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
@@ -144,17 +163,18 @@ static void choose_path(presto_loader *loader) {
     loader->last_step_drops =
         has_steps &&
         (presto_plan_step_flags(last, presto_plan_step_count(last) - 1) & PRESTO_STEP_DROPS) != 0;
-    /* If a block holds one record, its tensor can be aligned where it is read. */
     loader->aligns_views = !options->unaligned_views;
-    loader->use_views = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples == 1 &&
-                        !has_steps && ops->owned != NULL &&
-                        (options->unaligned_views ||
-                         (loader->blocking.fetch_samples == 1 && is_stored_plain(loader->source)));
-    loader->puts_values = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples > 1 &&
-                          !has_steps && options->cache.bytes == 0 && ops->values != NULL &&
-                          !loader->source->is_raw;
-    if (options->output == PRESTO_OUTPUT_RECORDS)
+    switch (options->output) {
+    case PRESTO_OUTPUT_BATCHES:
+        loader->delivery = choose_batches_path(loader);
+        break;
+    case PRESTO_OUTPUT_RECORDS:
         choose_records_path(loader, last);
+        break;
+    case PRESTO_OUTPUT_COUNT:
+        loader->delivery = PRESTO__DELIVER_COUNT;
+        break;
+    }
     loader->takes_runs = presto__loader_takes_runs(loader);
 }
 

@@ -100,7 +100,7 @@ static void tune_locked(presto_loader *loader) {
  * workers. True: stop. */
 static bool sleep_and_stop(presto_loader *loader) {
     presto__pool *pool = loader->pool;
-    loader->consumer_waiting = true;
+    loader->consumer = PRESTO__CONSUMER_SLEEPS;
     if (loader->options.should_stop == NULL && loader->tuner.most == 0) {
         pthread_cond_wait(&pool->ready, &pool->lock);
         return false;
@@ -119,23 +119,19 @@ static bool sleep_and_stop(presto_loader *loader) {
  */
 static void wait_for_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;
-    loader->consumer_asleep = true;
-    loader->consumer_waiting = true;
-    loader->consumer_naps = true;
+    loader->consumer = PRESTO__CONSUMER_NAPS;
     /* Workers may be waiting for the packets that the consumer held until now. */
     if (loader->active_parts == 0 && pool->workers_waiting > 0)
         pthread_cond_broadcast(&pool->room);
     struct timespec deadline = after(loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
     int waited = 0;
-    while (loader->consumer_waiting && waited != ETIMEDOUT)
+    while (loader->consumer == PRESTO__CONSUMER_NAPS && waited != ETIMEDOUT)
         waited = pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline);
-    loader->consumer_naps = false;
     bool stops = false;
     while (!stops && presto__loader_ready_packet(loader) == NULL &&
            !presto__loader_has_ended(loader))
         stops = sleep_and_stop(loader);
-    loader->consumer_waiting = false;
-    loader->consumer_asleep = false;
+    loader->consumer = PRESTO__CONSUMER_LOOKS;
 }
 
 /* Wait for the next packet and take it out of the ring; NULL at the end, or if it is to stop. */
@@ -143,7 +139,7 @@ static presto__packet *take_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;
     uint64_t entered = presto__clock_ns();
     pthread_mutex_lock(&pool->lock);
-    loader->consumer_inside = true;
+    loader->consumer = PRESTO__CONSUMER_LOOKS;
     presto__packet *packet;
     bool stops = false;
     while ((packet = presto__loader_ready_packet(loader)) == NULL &&
@@ -158,7 +154,7 @@ static presto__packet *take_packet(presto_loader *loader) {
     }
     if (stops) /* a packet that is ready may be unfinished after an abort */
         packet = NULL;
-    loader->consumer_inside = false;
+    loader->consumer = PRESTO__CONSUMER_AWAY;
     uint64_t left = presto__clock_ns();
     if (packet != NULL) {
         loader->slots[packet->number % loader->capacity] = NULL;

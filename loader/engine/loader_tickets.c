@@ -40,11 +40,12 @@ presto__packet *presto__loader_ready_packet(const presto_loader *loader) {
  * continues with the next part, and will be here again.
  */
 static bool must_wake(const presto_loader *loader, bool force) {
-    if (!loader->consumer_waiting)
+    if (loader->consumer != PRESTO__CONSUMER_NAPS && loader->consumer != PRESTO__CONSUMER_SLEEPS)
         return false;
     if (presto__loader_has_ended(loader))
         return true;
-    return (force || !loader->consumer_naps) && presto__loader_ready_packet(loader) != NULL;
+    return (force || loader->consumer != PRESTO__CONSUMER_NAPS) &&
+           presto__loader_ready_packet(loader) != NULL;
 }
 
 static void wake_consumer(presto_loader *loader) {
@@ -57,7 +58,7 @@ static void wake_consumer(presto_loader *loader) {
  */
 static bool is_far_ahead(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
-    return loader->consumer_asleep && pool->packets_ready >= 2 &&
+    return loader->consumer >= PRESTO__CONSUMER_NAPS && pool->packets_ready >= 2 &&
            pool->packets_ready >= AHEAD_BYTES / pool->packet_bytes &&
            presto__loader_ready_packet(loader) != NULL;
 }
@@ -120,7 +121,7 @@ static bool has_room(const presto_loader *loader) {
     size_t overrun = 0;
     if (pool->packets_ready == 0 && loader->active_parts == 0) {
         bool is_only_one = pool->refs == 1;
-        if (is_only_one || loader->consumer_inside)
+        if (is_only_one || loader->consumer != PRESTO__CONSUMER_AWAY)
             return true;
         /* While the consumer holds a packet, one may be made, even if it exceeds the limit a
          * little. */
@@ -240,7 +241,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
             continue;
         }
         if (worker->wakes_consumer || must_wake(loader, true)) {
-            loader->consumer_waiting = false; /* once is enough */
+            loader->consumer = PRESTO__CONSUMER_IS_WOKEN; /* once is enough */
             worker->wakes_consumer = false;
             pthread_mutex_unlock(&pool->lock);
             wake_consumer(loader);
@@ -371,8 +372,8 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
     if (is_last)
         packet_is_ready(loader, packet, bytes);
     if (must_wake(loader, false)) {
-        loader->consumer_waiting = false; /* once is enough */
-        worker->wakes_consumer = true;    /* after it has released the lock */
+        loader->consumer = PRESTO__CONSUMER_IS_WOKEN; /* once is enough */
+        worker->wakes_consumer = true;                /* after it has released the lock */
     }
 }
 

@@ -50,7 +50,8 @@ static void aim(presto_loader *loader, const uint64_t *numbers, size_t count) {
     loader->blocking.packet_samples = count;
     loader->blocking.batch_rows = count;
     loader->blocking.parts = 1;
-    loader->use_views = loader->use_views && count == 1;
+    if (loader->delivery == PRESTO__DELIVER_VIEWS && count != 1)
+        loader->delivery = PRESTO__DELIVER_ROWS;
     loader->next_epoch = loader->options.range.first_epoch;
     loader->next_offset = 0;
     loader->epochs_left = 1;

@@ -14,11 +14,11 @@ bool presto__loader_takes_runs(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     const presto_source *source = loader->source;
     if (source->ops->run == NULL || loader->step_count > 0 || options->cache.bytes > 0 ||
-        loader->use_views)
+        loader->delivery == PRESTO__DELIVER_VIEWS)
         return false;
     switch (options->output) {
     case PRESTO_OUTPUT_RECORDS: /* the stored CRC is copied: it must be known to be correct */
-        return loader->same_codec && source->is_checked;
+        return loader->delivery == PRESTO__DELIVER_STORED && source->is_checked;
     case PRESTO_OUTPUT_BATCHES:
         return source->is_raw && options->batch_samples > 1 && options->feature_count == 0 &&
                options->pad_count == 0;

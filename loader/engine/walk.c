@@ -134,10 +134,11 @@ presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *
                                   presto_error *err) {
     presto_loader *loader = worker->loader;
     presto__packet *packet = worker->packet;
-    presto__blocks *blocks = loader->use_views ? &packet->blocks : &worker->blocks;
+    presto__blocks *blocks =
+        loader->delivery == PRESTO__DELIVER_VIEWS ? &packet->blocks : &worker->blocks;
     const presto__walk_wish wish = {.count = *count_io, .bytes = STEP_BYTES};
     size_t found = 0;
-    if (!loader->use_views)
+    if (loader->delivery != PRESTO__DELIVER_VIEWS)
         blocks->count = 0;
     PRESTO_TRY(loader->source->ops->walk->step(worker->reader, &wish, blocks, &found, err));
     uint64_t total = presto_source_count(loader->source);

@@ -245,18 +245,22 @@ static presto_status run_view(presto__worker *worker, presto_error *err) {
     return presto__worker_put_row(worker, err);
 }
 
+/* A stored sample, which is not parsed. */
+static presto_status run_record(presto__worker *worker, presto_error *err) {
+    presto__stored_record record;
+    PRESTO_TRY(worker->loader->source->ops->record(worker->reader, worker->index, &worker->arena,
+                                                   &record, err));
+    return presto__worker_put_frame(worker, &record, err);
+}
+
 static presto_status run_sample(presto__worker *worker, presto_error *err) {
     presto_loader *loader = worker->loader;
-    const presto__source_ops *ops = loader->source->ops;
-    if (loader->use_views)
+    if (loader->delivery == PRESTO__DELIVER_VIEWS)
         return run_view(worker, err);
     presto_arena_reset(&worker->arena);
-    if (loader->pass_through) {
-        presto__stored_record record;
-        PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &record, err));
-        return presto__worker_put_frame(worker, &record, err);
-    }
-    if (loader->puts_values) {
+    if (loader->delivery == PRESTO__DELIVER_RECORDS || loader->delivery == PRESTO__DELIVER_STORED)
+        return run_record(worker, err);
+    if (loader->delivery == PRESTO__DELIVER_VALUES) {
         presto_status put = presto__worker_put_values(worker, err);
         if (put != PRESTO_END)
             return put;
@@ -267,17 +271,21 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
         status = run_steps(worker, worker->plan_worker, true, err);
     if (status != PRESTO_OK)
         return status;
-    switch (loader->options.output) {
-    case PRESTO_OUTPUT_BATCHES:
-        return presto__worker_put_row(worker, err);
-    case PRESTO_OUTPUT_RECORDS:
+    switch (loader->delivery) {
+    case PRESTO__DELIVER_FRAMES:
         return presto__worker_put_frame(worker, NULL, err);
-    case PRESTO_OUTPUT_COUNT:
-    default:
+    case PRESTO__DELIVER_COUNT:
         presto__selection_apply(&loader->shown, &sample);
         worker->part->delivered_bytes += presto__sample_bytes(&sample);
         return PRESTO_OK;
+    case PRESTO__DELIVER_ROWS:
+    case PRESTO__DELIVER_VALUES:
+    case PRESTO__DELIVER_VIEWS:
+    case PRESTO__DELIVER_RECORDS:
+    case PRESTO__DELIVER_STORED:
+        break;
     }
+    return presto__worker_put_row(worker, err);
 }
 
 /* ---- a part ---- */
@@ -337,7 +345,8 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
                            presto_error *err) {
     presto_loader *loader = worker->loader;
     const presto__cache *cache = loader->cache;
-    presto__blocks *blocks = loader->use_views ? &worker->packet->blocks : &worker->blocks;
+    presto__blocks *blocks =
+        loader->delivery == PRESTO__DELIVER_VIEWS ? &worker->packet->blocks : &worker->blocks;
     worker->looks_up = (cache != NULL || worker->disk != NULL) && !worker->has_walked;
     if (!worker->has_walked)
         worker->blocks.count = 0;
@@ -365,7 +374,8 @@ static presto_status load_hit(presto__worker *worker, size_t i) {
         worker->hit = worker->hits[i];
         return PRESTO_OK;
     }
-    presto__blocks *blocks = worker->loader->use_views ? &worker->packet->blocks : NULL;
+    presto__blocks *blocks =
+        worker->loader->delivery == PRESTO__DELIVER_VIEWS ? &worker->packet->blocks : NULL;
     return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
 }
 

@@ -87,6 +87,26 @@ typedef struct presto__read_ahead {
                             * list is the loader's range_list */
 } presto__read_ahead;
 
+/** The way from a record to what is handed out; chosen once, at open. */
+typedef enum presto__delivery {
+    PRESTO__DELIVER_ROWS = 0,    /* a sample becomes a row of each column */
+    PRESTO__DELIVER_VALUES = 1,  /* the same without a sample, from the record to the columns */
+    PRESTO__DELIVER_VIEWS = 2,   /* batches of one sample are views of what was read */
+    PRESTO__DELIVER_FRAMES = 3,  /* records output: samples are serialized */
+    PRESTO__DELIVER_RECORDS = 4, /* records output: stored samples with another codec, not parsed */
+    PRESTO__DELIVER_STORED = 5,  /* records output: the stored bytes are what is wanted */
+    PRESTO__DELIVER_COUNT = 6    /* nothing but numbers */
+} presto__delivery;
+
+/** What the consumer does. From NAPS on it sleeps, or has slept and is not back yet. */
+typedef enum presto__consumer {
+    PRESTO__CONSUMER_AWAY = 0,    /* it is not in presto_loader_next */
+    PRESTO__CONSUMER_LOOKS = 1,   /* it is about to take a packet, or to wait for one */
+    PRESTO__CONSUMER_NAPS = 2,    /* it found nothing, sleeps, and looks again by itself soon */
+    PRESTO__CONSUMER_SLEEPS = 3,  /* it sleeps until a worker wakes it */
+    PRESTO__CONSUMER_IS_WOKEN = 4 /* it slept; a worker is waking it */
+} presto__consumer;
+
 struct presto_loader {
     /* Set by open, then read-only. */
     /* Borrowed until free has joined the workers; kept alive by whoever opened the loader: */
@@ -102,13 +122,11 @@ struct presto_loader {
     size_t packets_bytes;        /* of prefetch_bytes, what packets may take */
     size_t worker_bytes;         /* what a worker is expected to hold */
     bool starts_alone;           /* the size of packets is unknown until the first one is made */
-    bool puts_values, use_views; /* records go straight into columns; batches are views of them */
+    presto__delivery delivery;   /* presto_loader_pick may change it, without workers */
     presto__selection selection; /* of what is parsed */
     presto__selection shown;     /* of what batches have */
     presto__rules rules;
     bool aligns_views;       /* only those that are aligned */
-    bool pass_through;       /* records output: no steps, serialized samples are not parsed */
-    bool same_codec;         /* pass_through and the stored bytes are what is wanted */
     bool takes_runs;         /* samples are handed on many at a time */
     bool compresses;         /* records output with a codec other than none */
     size_t cache_step_count; /* of them, before the cache */
@@ -147,13 +165,10 @@ struct presto_loader {
     presto__packet *filling; /* has parts to take */
     size_t active_parts;
     bool is_stopped;
-    bool knows_packet_bytes;                /* pool->packet_bytes is measured, not guessed */
-    uint64_t sized_samples, sized_bytes;    /* of finished packets, while sizes are learned, ... */
-    size_t learned_samples;                 /* ... and how many the next one may have after that */
-    bool consumer_inside;                   /* it waits for a packet, or is about to */
-    bool consumer_asleep;                   /* it found nothing and has not come back */
-    bool consumer_waiting;                  /* and no worker is waking it */
-    bool consumer_naps;                     /* and looks again by itself soon */
+    bool knows_packet_bytes;             /* pool->packet_bytes is measured, not guessed */
+    uint64_t sized_samples, sized_bytes; /* of finished packets, while sizes are learned, ... */
+    size_t learned_samples;              /* ... and how many the next one may have after that */
+    presto__consumer consumer;
     presto__packet *done_first, *done_last; /* completion order: finished packets */
     uint64_t next_out, packets_out;         /* the first: the next to hand out in strict order */
     presto__packet *unstarted;              /* a packet that could not be set up */

@@ -150,9 +150,12 @@ presto_status presto__model_take_split(presto__model *model, const presto_sweep 
     presto__model_split *split = &model->splits[s];
     const presto__trial *one = &sweep->trials[sweep->anchors[s].at[0]];
     const presto__trial *all = &sweep->trials[sweep->anchors[s].at[1]];
-    split->is_known = split->is_probed && presto__trial_is_alive(one) &&
-                      presto__trial_is_alive(all) && one->cached_count > 0 && all->cached_count > 0;
-    if (!split->is_known)
+    if (split->known == PRESTO__SPLIT_UNKNOWN)
+        return PRESTO_OK;
+    bool is_measured = presto__trial_is_alive(one) && presto__trial_is_alive(all) &&
+                       one->cached_count > 0 && all->cached_count > 0;
+    split->known = is_measured ? PRESTO__SPLIT_MEASURED : PRESTO__SPLIT_LOOKED_AT;
+    if (!is_measured)
         return PRESTO_OK;
     take_sizes(split, model, one);
     take_rates(split, model, one, all);
@@ -363,7 +366,7 @@ void presto__model_fit(presto__model *model) {
     for (size_t s = 0; s < model->split_count; s++) {
         presto__model_split *split = &model->splits[s];
         size_t count = split->is_raw ? 1 : model->codec_count;
-        for (size_t c = 0; c < count && split->is_known; c++) {
+        for (size_t c = 0; c < count && split->known == PRESTO__SPLIT_MEASURED; c++) {
             const coded what = {model, split, &split->codecs[c],
                                 split->is_raw ? NULL : model->codecs[c]};
             if (!what.codec->is_known)

@@ -159,7 +159,7 @@ json_t *presto__model_json(const presto_sweep *sweep) {
     put(&to, object, "steps", steps);
     json_t *stored = json_array();
     for (size_t s = 0; s < model->split_count; s++)
-        if (model->splits[s].is_known)
+        if (model->splits[s].known == PRESTO__SPLIT_MEASURED)
             append(&to, stored, split_value(&to, model, &model->splits[s]));
     put(&to, object, "stored", json_incref(stored));
     put(&to, object, "splits", stored); /* its name before */

@@ -144,8 +144,11 @@ static presto_status note_lack(presto_sweep *sweep, const char *what, const pres
  * is resumed. */
 static presto_status keep_split(presto_sweep *sweep, size_t s, presto_error *err) {
     presto__model_split *split = &sweep->model->splits[s];
-    split->is_probed = presto__trial_is_alive(&sweep->trials[sweep->anchors[s].at[0]]);
-    if (split->is_recalled || !split->is_probed)
+    if (!presto__trial_is_alive(&sweep->trials[sweep->anchors[s].at[0]]))
+        split->known = PRESTO__SPLIT_UNKNOWN;
+    else if (split->known == PRESTO__SPLIT_UNKNOWN)
+        split->known = PRESTO__SPLIT_LOOKED_AT;
+    if (split->is_recalled || split->known == PRESTO__SPLIT_UNKNOWN)
         return PRESTO_OK;
     if (split->lack.status < 0) {
         char what[128];

@@ -40,7 +40,7 @@ const char *presto_sweep_bound_name(presto_sweep_bound bound) {
 static const presto__model_split *find_split(const presto__model *model, const char *name) {
     for (size_t i = 0; i < model->split_count; i++)
         if (strcmp(model->splits[i].name, name) == 0)
-            return model->splits[i].is_known ? &model->splits[i] : NULL;
+            return model->splits[i].known == PRESTO__SPLIT_MEASURED ? &model->splits[i] : NULL;
     return NULL;
 }
 

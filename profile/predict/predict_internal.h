@@ -62,11 +62,17 @@ typedef struct presto__model_files {
     double prepare_s;
 } presto__model_files;
 
+/** What is known of a split. */
+typedef enum presto__split_known {
+    PRESTO__SPLIT_UNKNOWN = 0,   /* nothing: there was no trial that stored it */
+    PRESTO__SPLIT_LOOKED_AT = 1, /* what an anchor stored was looked at */
+    PRESTO__SPLIT_MEASURED = 2   /* and its anchors were measured */
+} presto__split_known;
+
 /** A split, as its anchors are. */
 typedef struct presto__model_split {
-    const char *name;       /* the space's */
-    bool is_known;          /* its anchors were measured */
-    bool is_probed;         /* what they stored was looked at, too */
+    const char *name; /* the space's */
+    presto__split_known known;
     presto_error failure;   /* why that cannot be; status 0: it can */
     presto_error lack;      /* the disk was full: looks at codecs or files are missing. As above */
     bool is_recalled;       /* what probes tell of it is from the journal */

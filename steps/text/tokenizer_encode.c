@@ -72,7 +72,7 @@ static presto_status split(encoding *e, size_t level, presto_span text, presto_e
     if (level == e->tokenizer->split_count)
         return presto__byte_bpe_encode(&e->tokenizer->bpe, e->scratch->bpe, text, e->ids, err);
     const presto__text_split *by = &e->tokenizer->splits[level];
-    if (by->adds_space)
+    if (by->cut == PRESTO__CUT_ADDS_SPACE)
         return split_spaced(e, level, text, err);
     size_t at = 0;
     presto_span match;
@@ -80,16 +80,16 @@ static presto_status split(encoding *e, size_t level, presto_span text, presto_e
     while ((status = presto__pattern_find(&by->pattern, text, at, &match, &e->steps)) ==
            PRESTO_OK) {
         size_t start = (size_t)(match.data - text.data);
-        if (by->keeps_gaps)
+        if (by->cut != PRESTO__CUT_KEEPS_MATCHES)
             PRESTO_TRY(split(e, level + 1, presto_span_of(text.data + at, start - at), err));
-        if (by->keeps_matches)
+        if (by->cut != PRESTO__CUT_KEEPS_GAPS)
             PRESTO_TRY(split(e, level + 1, match, err));
         at = start + match.bytes;
     }
     if (status < 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "the pattern of the tokenizer takes too long for this text");
-    if (!by->keeps_gaps)
+    if (by->cut == PRESTO__CUT_KEEPS_MATCHES)
         return PRESTO_OK;
     return split(e, level + 1, presto_span_of(text.data + at, text.bytes - at), err);
 }

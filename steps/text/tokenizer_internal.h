@@ -31,11 +31,17 @@ typedef struct presto__added_tokens {
     bool starts_with[256]; /* the first byte of one of them */
 } presto__added_tokens;
 
-/* A step of cutting a text into words. */
+/* What a step of cutting a text into words does with it. */
+typedef enum presto__cut {
+    PRESTO__CUT_ISOLATES = 0,      /* matches of the pattern are words, and what is between them */
+    PRESTO__CUT_KEEPS_MATCHES = 1, /* what is between them goes */
+    PRESTO__CUT_KEEPS_GAPS = 2,    /* matches go */
+    PRESTO__CUT_ADDS_SPACE = 3     /* no cut: a space before the text, unless there is one */
+} presto__cut;
+
 typedef struct presto__text_split {
-    bool adds_space; /* put a space before it unless there is one; the rest does not apply */
-    bool keeps_matches, keeps_gaps;
-    presto__pattern pattern;
+    presto__cut cut;
+    presto__pattern pattern; /* none with PRESTO__CUT_ADDS_SPACE */
 } presto__text_split;
 
 typedef struct presto__tokenizer {

@@ -134,7 +134,7 @@ static presto_status new_split(presto__tokenizer *t, presto__text_split **split_
     if (t->split_count == PRESTO__TOKENIZER_MAX_SPLITS)
         return presto__json_fail(err, PRESTO_ERR_UNSUPPORTED, "more than 8 splits");
     *split_out = &t->splits[t->split_count++];
-    **split_out = (presto__text_split){.keeps_matches = true, .keeps_gaps = true};
+    **split_out = (presto__text_split){.cut = PRESTO__CUT_ISOLATES};
     return PRESTO_OK;
 }
 
@@ -145,7 +145,7 @@ presto_status presto__byte_level_take(presto__tokenizer *t, bool adds_space, boo
     presto__text_split *split = t->splits;
     if (adds_space) {
         PRESTO_TRY(new_split(t, &split, err));
-        split->adds_space = true;
+        split->cut = PRESTO__CUT_ADDS_SPACE;
     }
     if (!splits)
         return PRESTO_OK;
@@ -157,8 +157,7 @@ static presto_status take_behavior(presto__text_split *split, const json_t *node
                                    presto_error *err) {
     const char *behavior = json_string_value(json_object_get(node, "behavior"));
     if (behavior != NULL && strcmp(behavior, "Removed") == 0) {
-        split->keeps_matches = is_set(node, "invert");
-        split->keeps_gaps = !split->keeps_matches;
+        split->cut = is_set(node, "invert") ? PRESTO__CUT_KEEPS_MATCHES : PRESTO__CUT_KEEPS_GAPS;
         return PRESTO_OK;
     }
     if (behavior != NULL && strcmp(behavior, "Isolated") == 0)

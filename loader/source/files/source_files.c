@@ -93,11 +93,11 @@ static presto_feature column_feature(const presto__files *source, size_t entry, 
     const presto__files_column *column = &source->columns[k];
     const presto__files_value *value = &source->values[entry * source->column_count + k];
     presto_feature feature = text_feature(column->name, &value->text);
-    if (column->is_number) {
+    if (column->dtype == PRESTO_INT64) {
         feature.encoding = PRESTO_ENCODE_INT64;
         feature.tensor = (presto_tensor){.spec = {.dtype = PRESTO_INT64}, .data = &value->number};
     }
-    if (column->is_fraction) {
+    if (column->dtype == PRESTO_FLOAT32) {
         feature.encoding = PRESTO_ENCODE_FLOAT;
         feature.tensor =
             (presto_tensor){.spec = {.dtype = PRESTO_FLOAT32}, .data = &value->fraction};

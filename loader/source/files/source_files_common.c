@@ -109,12 +109,11 @@ presto_status presto__files_declare(presto__files *source, presto_error *err) {
             presto__source_declare(&source->base, "label", label_encoding(source), &label, err));
     for (size_t i = 0; i < source->column_count; i++) {
         const presto__files_column *column = &source->columns[i];
-        const presto_tensor_spec spec = {.dtype = column->is_number     ? PRESTO_INT64
-                                                  : column->is_fraction ? PRESTO_FLOAT32
-                                                                        : PRESTO_STRING};
-        presto_encoding encoding = column->is_number     ? PRESTO_ENCODE_INT64
-                                   : column->is_fraction ? PRESTO_ENCODE_FLOAT
-                                                         : PRESTO_ENCODE_BYTES;
+        bool is_numeric = column->dtype == PRESTO_INT64 || column->dtype == PRESTO_FLOAT32;
+        const presto_tensor_spec spec = {.dtype = is_numeric ? column->dtype : PRESTO_STRING};
+        presto_encoding encoding = !is_numeric                     ? PRESTO_ENCODE_BYTES
+                                   : column->dtype == PRESTO_INT64 ? PRESTO_ENCODE_INT64
+                                                                   : PRESTO_ENCODE_FLOAT;
         PRESTO_TRY(presto__source_declare(&source->base, column->name, encoding, &spec, err));
     }
     return PRESTO_OK;
@@ -132,9 +131,9 @@ presto_status presto__files_drop_cache(const presto__files *source, size_t count
 /* What column k of file i holds; texts with their NUL, so that they do not run together. */
 static presto_span value_bytes(const presto__files *source, size_t i, size_t k) {
     const presto__files_value *value = &source->values[i * source->column_count + k];
-    if (source->columns[k].is_number)
+    if (source->columns[k].dtype == PRESTO_INT64)
         return presto_span_of(&value->number, sizeof value->number);
-    if (source->columns[k].is_fraction)
+    if (source->columns[k].dtype == PRESTO_FLOAT32)
         return presto_span_of(&value->fraction, sizeof value->fraction);
     return presto_span_of(value->text.data, value->text.bytes + 1);
 }

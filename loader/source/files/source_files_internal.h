@@ -28,9 +28,8 @@ typedef struct presto__file {
 
 /** A feature beside each file, out of a table: a text, an int64 or a float32. */
 typedef struct presto__files_column {
-    const char *name; /* in `names`, or static */
-    bool is_number;   /* int64 */
-    bool is_fraction; /* float32 */
+    const char *name;   /* in `names`, or static */
+    presto_dtype dtype; /* PRESTO_INT64, PRESTO_FLOAT32; any other: texts */
 } presto__files_column;
 
 typedef union presto__files_value {

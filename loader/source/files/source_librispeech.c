@@ -203,9 +203,9 @@ static presto_status add_root(presto__files *source, const char *root, const cha
 static presto_status fill(presto__files *source, const presto__files_request *request,
                           presto_error *err) {
     static const presto__files_column columns[] = {
-        [COLUMN_TRANSCRIPT] = {"transcript", false},
-        [COLUMN_SPEAKER] = {"speaker", true},
-        [COLUMN_CHAPTER] = {"chapter", true},
+        [COLUMN_TRANSCRIPT] = {"transcript", PRESTO_STRING},
+        [COLUMN_SPEAKER] = {"speaker", PRESTO_INT64},
+        [COLUMN_CHAPTER] = {"chapter", PRESTO_INT64},
     };
     const char *ending = presto__pipeline_source_option(request->pipeline, "ending")->text;
     source->columns = malloc(sizeof columns);

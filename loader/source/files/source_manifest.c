@@ -183,9 +183,11 @@ static presto_status declare_columns(taking *t, presto_error *err) {
         PRESTO_TRY(presto__files_keep(source, presto_span_of_text(t->table.names[t->columns[i]]),
                                       &name, err));
         presto__text_kind kind = t->table.kinds[t->columns[i]];
-        source->columns[i] = (presto__files_column){.name = (const char *)name.data,
-                                                    .is_number = kind == PRESTO__TEXT_INTEGER,
-                                                    .is_fraction = kind == PRESTO__TEXT_FRACTION};
+        source->columns[i] =
+            (presto__files_column){.name = (const char *)name.data,
+                                   .dtype = kind == PRESTO__TEXT_INTEGER    ? PRESTO_INT64
+                                            : kind == PRESTO__TEXT_FRACTION ? PRESTO_FLOAT32
+                                                                            : PRESTO_STRING};
     }
     return PRESTO_OK;
 }

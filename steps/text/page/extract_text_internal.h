@@ -193,6 +193,13 @@ typedef struct presto__text_block {
     bool is_kept; /* the choice */
 } presto__text_block;
 
+/* What the text that comes next is. */
+typedef enum presto__page_text {
+    PRESTO__PAGE_WORDS = 0, /* of a block, unless the element is hidden */
+    PRESTO__PAGE_CODE = 1,  /* of a script or a style sheet: nothing to read */
+    PRESTO__PAGE_TITLE = 2  /* the page's title */
+} presto__page_text;
+
 typedef struct presto__page {
     presto_span text; /* UTF-8 */
     presto__node *nodes;
@@ -209,7 +216,8 @@ typedef struct presto__page {
     bool link_counts;  /* it leads away from the page */
     bool link_is_new;  /* no text in it yet */
     uint32_t link_hints;
-    bool in_block, after_space, after_break, skip_text, in_title;
+    bool in_block, after_space, after_break;
+    presto__page_text in_text;
     presto_status status;
 } presto__page;
 

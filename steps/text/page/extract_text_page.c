@@ -101,12 +101,13 @@ static void note_surroundings(presto__page *page, presto__text_block *block) {
 
 static void take_text(void *object, presto_span raw) {
     presto__page *page = object;
-    if (page->in_title) {
+    if (page->in_text == PRESTO__PAGE_TITLE) {
         if (page->title.bytes == 0)
             page->title = raw;
         return;
     }
-    if (page->skip_text || top_node(page)->is_hidden || (!page->in_block && is_blank(raw)))
+    if (page->in_text == PRESTO__PAGE_CODE || top_node(page)->is_hidden ||
+        (!page->in_block && is_blank(raw)))
         return;
     if (!begin_block(page))
         return;
@@ -303,8 +304,9 @@ static void open_link(presto__page *page, const presto__html_attrs *attrs) {
 
 static void take_open(void *object, presto__tag tag, const presto__html_attrs *attrs) {
     presto__page *page = object;
-    page->skip_text = tag == PRESTO__TAG_RAW;
-    page->in_title = tag == PRESTO__TAG_TITLE;
+    page->in_text = tag == PRESTO__TAG_RAW     ? PRESTO__PAGE_CODE
+                    : tag == PRESTO__TAG_TITLE ? PRESTO__PAGE_TITLE
+                                               : PRESTO__PAGE_WORDS;
     switch ((int)tag) {
     case PRESTO__TAG_INLINE:
     case PRESTO__TAG_VOID:
@@ -334,8 +336,7 @@ static void take_open(void *object, presto__tag tag, const presto__html_attrs *a
 
 static void take_close(void *object, presto__tag tag) {
     presto__page *page = object;
-    page->skip_text = false;
-    page->in_title = false;
+    page->in_text = PRESTO__PAGE_WORDS;
     switch ((int)tag) {
     case PRESTO__TAG_INLINE:
     case PRESTO__TAG_VOID:
@@ -387,8 +388,7 @@ static void reset(presto__page *page, presto_span text) {
     memset(page->open_count, 0, sizeof page->open_count);
     end_link(page);
     page->in_block = false;
-    page->skip_text = false;
-    page->in_title = false;
+    page->in_text = PRESTO__PAGE_WORDS;
     page->status = PRESTO_OK;
 }
 

@@ -327,7 +327,7 @@ static void make_measured(made *m) {
     split->times.cold_s = (presto__pair){3e-3, 7e-3};
     split->start_s = both(0.02);
     split->handover_s = 0.5e-3;
-    m->splits[0].is_known = false;
+    m->splits[0].known = PRESTO__SPLIT_UNKNOWN;
     split->codecs[1].tried =
         (presto__model_trial){.samples = SAMPLES,
                               .raw_bytes = 984,
