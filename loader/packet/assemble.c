@@ -102,10 +102,10 @@ size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__c
 
 /* Set where its rows are, now that tails no longer move. */
 static void resolve(const presto__packet_part *part, presto__column *column) {
-    if (column->is_dense)
+    if (column->kind == PRESTO__COLUMN_ARRAY)
         return;
     column->array = part->tails[2 * column->slot].data + column->start;
-    if (column->is_bytes)
+    if (column->kind == PRESTO__COLUMN_STRINGS)
         column->items =
             (int64_t *)(void *)(part->tails[2 * column->slot + 1].data + column->item_start);
 }
@@ -126,7 +126,7 @@ static void show_shapes(int64_t *shapes, size_t rows, presto_batch_feature *feat
 
 static bool is_ragged_by_rule(const presto__packet_batch *batch, const presto__column *column) {
     return column->rule != NULL && column->rule->is_ragged &&
-           (column->is_bytes || batch->packet->batch_rows > 1);
+           (column->kind == PRESTO__COLUMN_STRINGS || batch->packet->batch_rows > 1);
 }
 
 /* Rows of one shape, back to back. */
@@ -145,19 +145,23 @@ static void show(const presto__packet_batch *batch, const presto__column *column
                  presto_batch_feature *feature) {
     bool is_ragged = column->varies || is_ragged_by_rule(batch, column);
     *feature = (presto_batch_feature){.name = column->name, .encoding = column->encoding};
-    if (column->is_dense || (!column->is_bytes && !is_ragged)) {
+    if (column->kind == PRESTO__COLUMN_ARRAY ||
+        (column->kind != PRESTO__COLUMN_STRINGS && !is_ragged)) {
         show_dense(column, rows, feature);
         return;
     }
-    feature->layout = column->is_bytes ? PRESTO_LAYOUT_BYTES : PRESTO_LAYOUT_RAGGED;
+    feature->layout =
+        column->kind == PRESTO__COLUMN_STRINGS ? PRESTO_LAYOUT_BYTES : PRESTO_LAYOUT_RAGGED;
     feature->tensor.spec = (presto_tensor_spec){
-        .dtype = column->is_bytes ? PRESTO_UINT8 : column->row.dtype, .rank = 1};
+        .dtype = column->kind == PRESTO__COLUMN_STRINGS ? PRESTO_UINT8 : column->row.dtype,
+        .rank = 1};
     feature->tensor.data = column->array;
-    feature->offsets = column->is_bytes ? column->items : column->ends;
-    if (column->is_bytes && is_ragged)
+    feature->offsets = column->kind == PRESTO__COLUMN_STRINGS ? column->items : column->ends;
+    if (column->kind == PRESTO__COLUMN_STRINGS && is_ragged)
         feature->row_offsets = column->ends;
     int64_t values = column->ends[rows];
-    feature->tensor.spec.dims[0] = column->is_bytes ? column->items[values] : values;
+    feature->tensor.spec.dims[0] =
+        column->kind == PRESTO__COLUMN_STRINGS ? column->items[values] : values;
     if (column->shapes != NULL)
         show_shapes(column->shapes, rows, feature);
 }
@@ -180,8 +184,9 @@ static joined_column join(presto__packet_batch *batch, const presto__column *lik
             joined.part = next.part;
         }
         joined.varies = joined.varies || column->varies ||
-                        (!column->is_bytes && !presto_spec_equal(&column->row, &joined.first->row));
-        joined.is_dense = joined.is_dense && column->is_dense;
+                        (column->kind != PRESTO__COLUMN_STRINGS &&
+                         !presto_spec_equal(&column->row, &joined.first->row));
+        joined.is_dense = joined.is_dense && column->kind == PRESTO__COLUMN_ARRAY;
         joined.has_shapes = joined.has_shapes || column->shapes != NULL || column->row.rank > 1;
     }
     return joined;
@@ -202,16 +207,16 @@ static void close_array(presto__packet_batch *batch, presto__column *whole) {
         rows += next.rows;
     }
     whole->array = array;
-    whole->is_dense = true;
+    whole->kind = PRESTO__COLUMN_ARRAY;
 }
 
 /* The bytes, and strings, of the first `rows` rows of a column. */
 static void measure(const presto__column *column, size_t rows, size_t *bytes_out,
                     size_t *items_out) {
     *items_out = 0;
-    if (column->is_dense) {
+    if (column->kind == PRESTO__COLUMN_ARRAY) {
         *bytes_out = rows * column->row_bytes;
-    } else if (column->is_bytes) {
+    } else if (column->kind == PRESTO__COLUMN_STRINGS) {
         *items_out = (size_t)column->ends[rows];
         *bytes_out = (size_t)column->items[*items_out];
     } else {
@@ -235,7 +240,7 @@ static presto_status make_room(presto__packet_batch *batch, const joined_column 
         items += some_items;
     }
     presto__slab *slab = &batch->packet->slab;
-    size_t widths = rows + 1 + (whole->is_bytes ? items + 1 : 0) +
+    size_t widths = rows + 1 + (whole->kind == PRESTO__COLUMN_STRINGS ? items + 1 : 0) +
                     (joined->has_shapes ? rows * PRESTO_MAX_RANK : 0);
     size_t more = widths * sizeof(int64_t);
     whole->array = presto__slab_alloc(slab, bytes, bytes + more + 128);
@@ -246,7 +251,7 @@ static presto_status make_room(presto__packet_batch *batch, const joined_column 
     whole->ends[0] = 0;
     numbers += rows + 1;
     whole->items = NULL;
-    if (whole->is_bytes) {
+    if (whole->kind == PRESTO__COLUMN_STRINGS) {
         whole->items = numbers;
         whole->items[0] = 0;
         numbers += items + 1;
@@ -263,7 +268,7 @@ static void add_shapes(const presto__column *column, const share *from, size_t r
             memcpy(shape, column->shapes + i * PRESTO_MAX_RANK, PRESTO_MAX_RANK * sizeof *shape);
             continue;
         }
-        bool is_alike = column != NULL && column->is_dense;
+        bool is_alike = column != NULL && column->kind == PRESTO__COLUMN_ARRAY;
         for (int j = 0; j < PRESTO_MAX_RANK; j++)
             shape[j] = is_alike && j < column->row.rank ? column->row.dims[j] : -1;
         if (!is_alike || column->row.rank == 0)
@@ -290,10 +295,12 @@ static void add_rows(const presto__column *column, const share *from, size_t row
     }
     if (bytes > 0)
         memcpy(whole->array + at, column->array, bytes);
-    int64_t elements = column->is_dense ? (int64_t)presto_spec_elements(&column->row) : 0;
+    int64_t elements =
+        column->kind == PRESTO__COLUMN_ARRAY ? (int64_t)presto_spec_elements(&column->row) : 0;
     for (size_t i = 1; i <= from->rows; i++)
         whole->ends[row + i] =
-            before + (column->is_dense ? (int64_t)i * elements : column->ends[i]);
+            before +
+            (column->kind == PRESTO__COLUMN_ARRAY ? (int64_t)i * elements : column->ends[i]);
 }
 
 static presto_status gather(presto__packet_batch *batch, const joined_column *joined,
@@ -301,7 +308,8 @@ static presto_status gather(presto__packet_batch *batch, const joined_column *jo
     size_t row = 0;
     share next;
     PRESTO_TRY(make_room(batch, joined, whole, err));
-    whole->is_dense = false;
+    if (whole->kind == PRESTO__COLUMN_ARRAY)
+        whole->kind = PRESTO__COLUMN_NUMBERS;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
         const presto__column *column = find(next.fill, whole);
         add_rows(column, &next, row, whole);

@@ -84,14 +84,15 @@ static presto_status begin_tail(const presto__place *place, presto__column *colu
     PRESTO_TRY(presto__tail_reserve(values, padding + PRESTO__BATCH_ALIGN, err)); /* never NULL */
     values->bytes += padding;
     column->start = values->bytes;
-    if (column->is_bytes)
+    if (column->kind == PRESTO__COLUMN_STRINGS)
         PRESTO_TRY(begin_items(place, column, err));
     size_t rows = most_rows(place);
     column->ends = presto__part_take(place->part, rows + 1, sizeof *column->ends);
     if (column->ends == NULL)
         return presto_fail_memory(err, (rows + 1) * sizeof *column->ends);
     memset(column->ends, 0, (column->rows + 1) * sizeof *column->ends);
-    column->is_dense = false;
+    if (column->kind == PRESTO__COLUMN_ARRAY)
+        column->kind = PRESTO__COLUMN_NUMBERS;
     return PRESTO_OK;
 }
 
@@ -166,9 +167,10 @@ static presto_status describe(const presto__place *place, const presto_feature *
                                .encoding = feature->encoding,
                                .row = *row,
                                .first_at = place->position,
-                               .is_bytes = row->dtype == PRESTO_STRING,
+                               .kind = row->dtype == PRESTO_STRING ? PRESTO__COLUMN_STRINGS
+                                                                   : PRESTO__COLUMN_NUMBERS,
                                .slot = SIZE_MAX};
-    if (!column->is_bytes)
+    if (column->kind != PRESTO__COLUMN_STRINGS)
         PRESTO_TRY(presto_spec_bytes(row, &column->row_bytes, err));
     const presto__column *before = find_model(place->part, feature->name, model_at_io);
     if (before != NULL) {
@@ -266,9 +268,14 @@ static presto_status make_columns(const presto__place *place, const presto_sampl
 
 /* ---- arrays ---- */
 
-static bool begins_dense(const presto__column *column, const presto__packet_batch *batch) {
+/* Numbers begin in an array, unless they are declared ragged. */
+static presto__column_kind begins_as(const presto__column *column,
+                                     const presto__packet_batch *batch) {
     bool is_declared_ragged = column->rule != NULL && column->rule->is_ragged;
-    return !column->is_bytes && !(is_declared_ragged && batch->packet->batch_rows > 1);
+    if (column->kind == PRESTO__COLUMN_STRINGS)
+        return PRESTO__COLUMN_STRINGS;
+    return is_declared_ragged && batch->packet->batch_rows > 1 ? PRESTO__COLUMN_NUMBERS
+                                                               : PRESTO__COLUMN_ARRAY;
 }
 
 /* Several parts: use the batch's arrays for columns whose rows fit there. Both are by name. */
@@ -284,7 +291,11 @@ static void share_arrays(const presto__place *place, presto__fill *fill) {
         if (at == batch->array_count || order != 0)
             continue;
         const presto__column *array = &batch->arrays[at++];
-        column->is_dense = array->is_dense && presto_spec_equal(&array->row, &column->row);
+        if (column->kind != PRESTO__COLUMN_STRINGS)
+            column->kind =
+                array->kind == PRESTO__COLUMN_ARRAY && presto_spec_equal(&array->row, &column->row)
+                    ? PRESTO__COLUMN_ARRAY
+                    : PRESTO__COLUMN_NUMBERS;
         column->array = array->array + place->part->first * array->row_bytes;
     }
 }
@@ -295,8 +306,8 @@ static presto_status make_arrays(presto__packet_batch *batch, presto__column *co
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         size_t bytes;
-        columns[i].is_dense = begins_dense(&columns[i], batch);
-        if (columns[i].is_dense &&
+        columns[i].kind = begins_as(&columns[i], batch);
+        if (columns[i].kind == PRESTO__COLUMN_ARRAY &&
             (!presto__size_multiply(columns[i].row_bytes, batch->positions, &bytes) ||
              !presto__size_add(total, bytes + PRESTO__BATCH_ALIGN, &total)))
             return presto_fail_memory(err, UINT64_MAX);
@@ -307,7 +318,7 @@ static presto_status make_arrays(presto__packet_batch *batch, presto__column *co
     if (!presto__size_multiply(total + features, batches_left, &hint))
         hint = total;
     for (size_t i = 0; i < count; i++) {
-        if (!columns[i].is_dense)
+        if (columns[i].kind != PRESTO__COLUMN_ARRAY)
             continue;
         size_t bytes = columns[i].row_bytes * batch->positions;
         columns[i].array = presto__slab_alloc(&packet->slab, bytes, hint);
@@ -381,7 +392,7 @@ presto_status presto__fill_begin(const presto__place *place, const presto_sample
         PRESTO_TRY(make_arrays(place->batch, fill.columns, fill.count, err));
     }
     for (size_t i = 0; i < fill.count; i++)
-        if (!fill.columns[i].is_dense)
+        if (fill.columns[i].kind != PRESTO__COLUMN_ARRAY)
             PRESTO_TRY(begin_tail(place, &fill.columns[i], err));
     *presto__place_fill(place) = fill;
     return PRESTO_OK;

@@ -68,6 +68,13 @@ presto_status presto__rule_check(const presto__rule *rule, const presto_feature 
 
 /* ---- columns ---- */
 
+/** Where the rows of a column are. */
+typedef enum presto__column_kind {
+    PRESTO__COLUMN_NUMBERS = 0, /* numbers back to back, in a tail */
+    PRESTO__COLUMN_ARRAY = 1,   /* numbers of one shape, in the batch's array, `row_bytes` each */
+    PRESTO__COLUMN_STRINGS = 2  /* strings back to back, in a tail */
+} presto__column_kind;
+
 /**
  * One feature of the rows of a fill. Rows of one shape are in the batch's array. Others, and all
  * strings, are back to back in a tail of the part.
@@ -81,13 +88,12 @@ typedef struct presto__column {
     size_t row_bytes; /* numeric: of such a row */
     size_t first_at;  /* position of that row in the packet */
     size_t rows;      /* so far */
-    bool is_bytes;    /* strings */
-    bool is_dense;    /* rows are in the batch's array, `row_bytes` each */
-    bool varies;      /* numeric: rows differ in shape or lack it; strings: a row has not exactly
+    presto__column_kind kind;
+    bool varies;    /* numeric: rows differ in shape or lack it; strings: a row has not exactly
                        * one */
-    uint8_t *array;   /* of the first row; in a tail, known once all rows are there */
-    int64_t *items;   /* strings: where each ends in the bytes, from item 1 on; likewise */
-    size_t slot;      /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
+    uint8_t *array; /* of the first row; in a tail, known once all rows are there */
+    int64_t *items; /* strings: where each ends in the bytes, from item 1 on; likewise */
+    size_t slot;    /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
     size_t start, item_start; /* in these tails, in bytes */
     int64_t *ends;   /* not dense: where each row ends, in values or strings, from row 1 on */
     int64_t *shapes; /* PRESTO_MAX_RANK dims a row, -1 behind its rank; NULL: all ranks below 2 */

@@ -12,7 +12,7 @@
 /* Rows that were put without a sample. */
 static void count_late_rows(presto__fill *fill) {
     for (size_t i = 0; i < fill->count; i++)
-        if (fill->columns[i].is_dense)
+        if (fill->columns[i].kind == PRESTO__COLUMN_ARRAY)
             fill->columns[i].rows = fill->rows;
     fill->dense_is_late = false;
 }
@@ -22,9 +22,10 @@ void *presto__fill_slot(const presto__place *place, const presto_feature *featur
     if (fill->dense_is_late)
         count_late_rows(fill);
     presto__column *column = presto__column_find(fill, feature->name, at);
-    if (column == NULL || column->row.dtype != feature->tensor.spec.dtype || column->is_bytes)
+    if (column == NULL || column->row.dtype != feature->tensor.spec.dtype ||
+        column->kind == PRESTO__COLUMN_STRINGS)
         return NULL;
-    if (column->is_dense)
+    if (column->kind == PRESTO__COLUMN_ARRAY)
         return presto_spec_equal(&column->row, &feature->tensor.spec)
                    ? column->array + column->rows * column->row_bytes
                    : NULL;
@@ -112,15 +113,15 @@ static presto_status put_strings(const presto__place *place, presto__column *col
 presto_status presto__column_put(const presto__place *place, presto__column *column,
                                  const presto_tensor *tensor, presto_error *err) {
     bool is_alike = presto_spec_equal(&column->row, &tensor->spec);
-    if (column->is_dense && is_alike) {
+    if (column->kind == PRESTO__COLUMN_ARRAY && is_alike) {
         put_dense(place, column, tensor);
         return PRESTO_OK;
     }
-    if (column->is_dense)
+    if (column->kind == PRESTO__COLUMN_ARRAY)
         PRESTO_TRY(presto__column_leave_array(place, column, err));
     if (tensor->spec.rank > 1 && column->shapes == NULL)
         PRESTO_TRY(presto__column_begin_shapes(place, column, err));
-    if (column->is_bytes) {
+    if (column->kind == PRESTO__COLUMN_STRINGS) {
         PRESTO_TRY(put_strings(place, column, tensor, err));
     } else {
         size_t bytes = presto_tensor_bytes(tensor);
@@ -140,7 +141,7 @@ presto_status presto__column_put(const presto__place *place, presto__column *col
 presto_status presto__column_put_nothing(const presto__place *place, presto__column *column,
                                          presto_error *err) {
     const presto_tensor_spec nothing = {.rank = 1};
-    if (column->is_dense)
+    if (column->kind == PRESTO__COLUMN_ARRAY)
         PRESTO_TRY(presto__column_leave_array(place, column, err));
     column->ends[column->rows + 1] = column->ends[column->rows];
     presto__column_put_shape(column, &nothing);
@@ -158,7 +159,7 @@ static presto_status put_alike(const presto__place *place, const presto_sample *
         if (!presto__feature_has_value(feature))
             continue;
         presto__column *column = &fill->columns[fill->guesses[i]];
-        if (column->is_dense)
+        if (column->kind == PRESTO__COLUMN_ARRAY)
             put_dense(place, column, &feature->tensor);
         else
             PRESTO_TRY(presto__column_put(place, column, &feature->tensor, err));

@@ -12,8 +12,8 @@ static size_t total_bytes(const presto_record *records, size_t count) {
 /* Has every row exactly one string, without rules about its length? */
 static bool takes_records(const presto__fill *fill) {
     return presto__fill_is_begun(fill) && fill->rows > 0 && fill->count == 1 &&
-           fill->columns->is_bytes && !fill->columns->varies && fill->columns->shapes == NULL &&
-           fill->columns->rule == NULL;
+           fill->columns->kind == PRESTO__COLUMN_STRINGS && !fill->columns->varies &&
+           fill->columns->shapes == NULL && fill->columns->rule == NULL;
 }
 
 bool presto__fill_put_records(const presto__place *place, const presto_record *records,

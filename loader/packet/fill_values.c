@@ -71,10 +71,10 @@ static presto__lane make_lane(const presto__fill *fill, const presto__column *co
     lane.array = column->array;
     lane.row_bytes = column->row_bytes;
     if (is_tensor) {
-        lane.kind = column->is_dense ? LANE_TENSOR : LANE_TENSOR_TAIL;
+        lane.kind = column->kind == PRESTO__COLUMN_ARRAY ? LANE_TENSOR : LANE_TENSOR_TAIL;
         return lane;
     }
-    if (!column->is_dense) {
+    if (column->kind != PRESTO__COLUMN_ARRAY) {
         lane.kind = LANE_TAIL;
         if (rule != NULL && rule->is_padded && rule->pad_length > 0)
             lane.most_length = rule->pad_length;
@@ -116,8 +116,9 @@ static presto_status make_lanes(const presto__place *place, const presto__exampl
     fill->dense_count = 0;
     fill->dense_bytes = 0;
     for (size_t i = 0; i < fill->count; i++) {
-        fill->dense_count += fill->columns[i].is_dense;
-        fill->dense_bytes += fill->columns[i].is_dense ? fill->columns[i].row_bytes : 0;
+        fill->dense_count += fill->columns[i].kind == PRESTO__COLUMN_ARRAY;
+        fill->dense_bytes +=
+            fill->columns[i].kind == PRESTO__COLUMN_ARRAY ? fill->columns[i].row_bytes : 0;
     }
     return PRESTO_OK;
 }
@@ -342,7 +343,7 @@ static presto_status put_tails(const presto__place *place, const presto__example
         const presto__example_value *value = &values->list[fill->tail_values[i]];
         const presto__lane *lane = &fill->lanes[value->feature];
         presto__column *column = &fill->columns[lane->column];
-        if (column->is_bytes) {
+        if (column->kind == PRESTO__COLUMN_STRINGS) {
             PRESTO_TRY(put_strings(place, column, value, err));
             continue;
         }
@@ -369,7 +370,7 @@ static presto_status finish_row(const presto__place *place, size_t tails, presto
     bool lacks_tails = tails + fill->dense_count < fill->count;
     for (size_t i = 0; lacks_tails && i < fill->count; i++) {
         presto__column *column = &fill->columns[i];
-        if (!column->is_dense && column->rows == fill->rows)
+        if (column->kind != PRESTO__COLUMN_ARRAY && column->rows == fill->rows)
             PRESTO_TRY(presto__column_put_nothing(place, column, err));
     }
     fill->dense_is_late = true;
