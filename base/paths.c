@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 static bool is_pattern(const char *path) {
@@ -19,6 +20,22 @@ presto_status presto__fail_no_path(const char *path, presto_error *err) {
                     hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
     presto_error_set_file(err, path);
     return status;
+}
+
+/* Where the ending would be; NULL: `text` is shorter. */
+static const char *last_of(const char *text, const char *ending) {
+    size_t bytes = strlen(text), tail = strlen(ending);
+    return bytes >= tail ? text + bytes - tail : NULL;
+}
+
+bool presto__ends_with(const char *text, const char *ending) {
+    const char *last = last_of(text, ending);
+    return last != NULL && strcmp(last, ending) == 0;
+}
+
+bool presto__ends_alike(const char *text, const char *ending) {
+    const char *last = last_of(text, ending);
+    return last != NULL && strcasecmp(last, ending) == 0;
 }
 
 /* ---- patterns ---- */

@@ -17,6 +17,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
+#include "../../base/paths_internal.h"
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "convert_internal.h"
@@ -44,11 +45,6 @@ static presto_status fail_folder(const presto__conversion *job, const char *befo
         presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s%s%s", before, name, after);
     presto_error_set_file(err, job->dir);
     return status;
-}
-
-static bool ends_with(const char *text, const char *ending) {
-    size_t bytes = strlen(text), wanted = strlen(ending);
-    return bytes >= wanted && strcmp(text + bytes - wanted, ending) == 0;
 }
 
 /* The number of the shard that this file is, or is the index of, under either of its names.
@@ -279,7 +275,7 @@ static presto_status rename_back(const presto__conversion *job, int folder, cons
     char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
     presto__conversion_working_name(job, shard, working);
     snprintf(index, sizeof index, "%s" INDEX, working);
-    if (renameat(folder, name, folder, ends_with(name, INDEX) ? index : working) != 0)
+    if (renameat(folder, name, folder, presto__ends_with(name, INDEX) ? index : working) != 0)
         return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
     return PRESTO_OK;
 }

@@ -5,17 +5,13 @@
 
 #include <presto/dataset.h>
 
+#include "../../base/paths_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
 
 #define MOST_NAMES 4
-
-static bool ends_with(const char *text, const char *end) {
-    size_t bytes = strlen(text), end_bytes = strlen(end);
-    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
-}
 
 /* The first step that leaves the feature behind; NULL: none does. */
 static const char *step_that_leaves(const presto_plan *plan, const presto_feature_spec *feature) {
@@ -42,10 +38,10 @@ static presto_status note_left(presto_source *source, const presto_plan *const *
         for (size_t p = 0; p < 2 && step == NULL; p++)
             step = step_that_leaves(plans[p], feature);
         /* Four features are one set of boxes. */
-        if (step == NULL || ends_with(name, "/ymin") || ends_with(name, "/xmax") ||
-            ends_with(name, "/ymax"))
+        if (step == NULL || presto__ends_with(name, "/ymin") || presto__ends_with(name, "/xmax") ||
+            presto__ends_with(name, "/ymax"))
             continue;
-        bool are_apart = ends_with(name, "/xmin");
+        bool are_apart = presto__ends_with(name, "/xmin");
         if (found++ < MOST_NAMES && used < sizeof names)
             used += (size_t)snprintf(
                 names + used, sizeof names - used, "%s%.*s%s", found == 1 ? "" : ", ",

@@ -242,11 +242,6 @@ static bool arrow_is_utf8(presto_span text) {
     return true;
 }
 
-/* Values of a row of a dense feature, whose batch has rows. */
-static uint64_t row_items(const presto_tensor_spec *spec) {
-    return presto_spec_elements(spec) / (uint64_t)spec->dims[0];
-}
-
 static presto_status check_column(const presto_batch_feature *feature, const arrow_wish *wish,
                                   presto_error *err) {
     bool is_string = feature->layout == PRESTO_LAYOUT_BYTES;
@@ -258,7 +253,9 @@ static presto_status check_column(const presto_batch_feature *feature, const arr
     if (wish != NULL && wish->is_text && !is_string)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "--arrow-type: feature '%s' is %s, no text", feature->name, dtype);
-    if (feature->layout == PRESTO_LAYOUT_DENSE && row_items(&feature->tensor.spec) > INT32_MAX)
+    const presto_tensor_spec *spec = &feature->tensor.spec; /* the batch has rows */
+    if (feature->layout == PRESTO_LAYOUT_DENSE &&
+        presto_spec_elements(spec) / (uint64_t)spec->dims[0] > INT32_MAX)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "feature '%s': a row has more values than a list of Arrow's can have",
                            feature->name);
@@ -282,18 +279,6 @@ static void arrow_column_done(arrow_column *column) {
     free(column->shape_name);
 }
 
-static presto_status name_shapes(arrow_column *column, presto_error *err) {
-    static const char suffix[] = ".shape";
-    size_t room = strlen(column->name) + sizeof suffix;
-    if (column->shape_rank == 0)
-        return PRESTO_OK;
-    column->shape_name = malloc(room);
-    if (column->shape_name == NULL)
-        return presto_fail_memory(err, room);
-    snprintf(column->shape_name, room, "%s%s", column->name, suffix);
-    return PRESTO_OK;
-}
-
 static presto_status arrow_column_of(const presto_batch_feature *feature, const arrow_wish *wish,
                                      arrow_column *column_out, presto_error *err) {
     PRESTO_TRY(check_column(feature, wish, err));
@@ -311,12 +296,18 @@ static presto_status arrow_column_of(const presto_batch_feature *feature, const 
         column.shape_rank = spec->rank > 2 ? (size_t)spec->rank - 1 : 0;
     else if (column.kind == ARROW_LIST && feature->shapes != NULL)
         column.shape_rank = feature->shape_rank;
-    presto_status status = name_shapes(&column, err);
-    if (status >= 0)
-        *column_out = column;
-    else
-        arrow_column_done(&column);
-    return status;
+    if (column.shape_rank > 0) {
+        static const char suffix[] = ".shape";
+        size_t room = strlen(column.name) + sizeof suffix;
+        column.shape_name = malloc(room);
+        if (column.shape_name == NULL) {
+            arrow_column_done(&column);
+            return presto_fail_memory(err, room);
+        }
+        snprintf(column.shape_name, room, "%s%s", column.name, suffix);
+    }
+    *column_out = column;
+    return PRESTO_OK;
 }
 
 /* ---- messages ---- */

@@ -5,6 +5,7 @@
  * (part-*.tfrecord.gz in nested folders, beside _SUCCESS and .part-*.crc), ImageNet
  * (train-00000-of-01024).
  */
+#include "../../base/paths_internal.h"
 #include "dataset_internal.h"
 
 #include <errno.h>
@@ -60,22 +61,18 @@ static bool has_shard_number(const char *name) {
     return false;
 }
 
-static bool ends_with(const char *name, const char *suffix) {
-    size_t bytes = strlen(name), tail = strlen(suffix);
-    return bytes >= tail && strcmp(name + bytes - tail, suffix) == 0;
-}
-
 /* Of an index beside a file of records, the bytes of that file's name; else 0. */
 static size_t named_by_index(const char *name) {
     static const char *const suffixes[] = {".index", ".idx", ".tfindex"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (ends_with(name, suffixes[i]))
+        if (presto__ends_with(name, suffixes[i]))
             return strlen(name) - strlen(suffixes[i]);
     return 0;
 }
 
 static bool passed_over(const char *name) {
-    return name[0] == '.' || name[0] == '_' || ends_with(name, ".json") || named_by_index(name) > 0;
+    return name[0] == '.' || name[0] == '_' || presto__ends_with(name, ".json") ||
+           named_by_index(name) > 0;
 }
 
 static bool named_as_records(const char *name) {

@@ -4,9 +4,9 @@
 #include "shard_internal.h"
 
 #include <stdlib.h>
-#include <strings.h>
 #include <zlib.h>
 
+#include "../../base/paths_internal.h"
 #include "../frame/frame_internal.h"
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -336,15 +336,11 @@ bool presto__is_tfrecord(presto_span head) {
     return false;
 }
 
-static bool ends_with(const char *path, const char *suffix) {
-    size_t bytes = strlen(path), tail = strlen(suffix);
-    return bytes >= tail && strcasecmp(path + bytes - tail, suffix) == 0;
-}
-
 presto_file_compression presto__compression_by_name(const char *path) {
-    if (ends_with(path, ".gz") || ends_with(path, ".gzip"))
+    if (presto__ends_alike(path, ".gz") || presto__ends_alike(path, ".gzip"))
         return PRESTO_FILE_GZIP;
-    if (ends_with(path, ".deflate") || ends_with(path, ".zlib") || ends_with(path, ".zz"))
+    if (presto__ends_alike(path, ".deflate") || presto__ends_alike(path, ".zlib") ||
+        presto__ends_alike(path, ".zz"))
         return PRESTO_FILE_ZLIB;
     return PRESTO_FILE_PLAIN;
 }

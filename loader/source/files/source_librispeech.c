@@ -12,6 +12,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/folder_walk_internal.h"
+#include "../../../base/paths_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
@@ -38,11 +39,6 @@ typedef struct speech_tree {
     char first_silent[300];
 } speech_tree;
 
-static bool ends_with(const char *name, const char *ending) {
-    size_t bytes = strlen(name), ending_bytes = strlen(ending);
-    return bytes >= ending_bytes && strcmp(name + bytes - ending_bytes, ending) == 0;
-}
-
 /* ---- finding tables ---- */
 
 static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
@@ -54,8 +50,8 @@ static presto_status want_name(void *user, const char *folder, const char *name,
 
 static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
     speech_tree *tree = user;
-    tree->sounds += ends_with(found->name, tree->ending);
-    if (!ends_with(found->name, TABLE_ENDING))
+    tree->sounds += presto__ends_with(found->name, tree->ending);
+    if (!presto__ends_with(found->name, TABLE_ENDING))
         return PRESTO_OK;
     if (tree->table_count == tree->table_capacity) {
         size_t capacity = tree->table_capacity == 0 ? 64 : 2 * tree->table_capacity;

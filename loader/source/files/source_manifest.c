@@ -12,11 +12,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
+#include "../../../base/paths_internal.h"
 #include "../../../base/stop_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../table/manifest_internal.h"
@@ -505,18 +505,6 @@ static presto_status add_file(taking *t, size_t row, const char *path, presto_er
     return set_values(t, row, err);
 }
 
-/* paths[i]: that of row i, chosen or not; malloc'd. */
-static presto_status add_rows(taking *t, char **paths, presto_error *err) {
-    const presto_option *where = presto__pipeline_source_option(t->pipeline, "where");
-    PRESTO_TRY(find_where(t, where, err));
-    for (size_t row = 0; row < t->table.row_count; row++) {
-        PRESTO_TRY(path_of(t, row, &paths[row], err));
-        if (is_wanted(t, where, row))
-            PRESTO_TRY(add_file(t, row, paths[row], err));
-    }
-    return PRESTO_OK;
-}
-
 /* ---- what is left out ---- */
 
 /* Of a path's folder, with its slash; 0: it names none. */
@@ -539,10 +527,6 @@ static int compare_paths(const void *a, const void *b) {
     return order != 0 ? order : strcmp(left, right);
 }
 
-static bool has_row(char *const *paths, size_t count, const char *path) {
-    return bsearch(&path, paths, count, sizeof *paths, compare_paths) != NULL;
-}
-
 /* Files in the folder of paths[i] that match, and stand in no row. */
 static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
     const presto_option *match = presto__pipeline_source_option(t->pipeline, "match");
@@ -557,8 +541,10 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
         for (size_t m = 0; m < match->text_count && entry->d_name[0] != '.'; m++)
             matches = matches || fnmatch(match->texts[m], entry->d_name, FNM_CASEFOLD) == 0;
         char *path = matches ? presto__join_path(folder, entry->d_name) : NULL;
+        const char *shown = path == NULL ? NULL : path + added;
         if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-            strcmp(path + added, t->file) != 0 && !has_row(paths, count, path + added))
+            strcmp(shown, t->file) != 0 &&
+            bsearch(&shown, paths, count, sizeof *paths, compare_paths) == NULL)
             found++;
         free(path);
     }
@@ -696,20 +682,15 @@ static presto_status fail_none(const taking *t, presto_error *err) {
 
 /* ---- the manifest ---- */
 
-static bool ends_with(const char *path, const char *ending) {
-    size_t bytes = strlen(path), tail = strlen(ending);
-    return bytes >= tail && strcasecmp(path + bytes - tail, ending) == 0;
-}
-
 static presto_status read_table(taking *t, presto_error *err) {
     presto_arena arena = {0};
     presto_span text = {0};
     presto__file_request request = {.path = t->file, .max_bytes = MOST_MANIFEST_BYTES};
-    t->is_json = ends_with(t->file, ".jsonl") || ends_with(t->file, ".ndjson") ||
-                 ends_with(t->file, ".json");
-    presto__manifest_form form = t->is_json                   ? PRESTO__MANIFEST_JSONL
-                                 : ends_with(t->file, ".tsv") ? PRESTO__MANIFEST_TSV
-                                                              : PRESTO__MANIFEST_CSV;
+    t->is_json = presto__ends_alike(t->file, ".jsonl") || presto__ends_alike(t->file, ".ndjson") ||
+                 presto__ends_alike(t->file, ".json");
+    presto__manifest_form form = t->is_json                            ? PRESTO__MANIFEST_JSONL
+                                 : presto__ends_alike(t->file, ".tsv") ? PRESTO__MANIFEST_TSV
+                                                                       : PRESTO__MANIFEST_CSV;
     presto_status status = presto__source_file_read(&request, &arena, &text, err);
     if (status == PRESTO_OK)
         status = presto__manifest_parse(text, form, &t->table, err);
@@ -720,17 +701,18 @@ static presto_status read_table(taking *t, presto_error *err) {
     return status < 0 ? fail_manifest(t, status, err) : PRESTO_OK;
 }
 
-/* The option, or the folder of the manifest. */
-static presto_status find_root(taking *t, presto_error *err) {
-    const presto_option *root = presto__pipeline_source_option(t->pipeline, "root");
-    return presto__manifest_root_find(t->file, root->is_set ? root->text : NULL, &t->root, err);
-}
-
 static presto_status take_rows(taking *t, presto_error *err) {
+    const presto_option *where = presto__pipeline_source_option(t->pipeline, "where");
     size_t rows = t->table.row_count;
-    char **paths = calloc(rows, sizeof *paths);
+    PRESTO_TRY(find_where(t, where, err));
+    char **paths = calloc(rows, sizeof *paths); /* of all rows, chosen or not */
     presto_status status =
-        paths == NULL ? presto_fail_memory(err, rows * sizeof *paths) : add_rows(t, paths, err);
+        paths == NULL ? presto_fail_memory(err, rows * sizeof *paths) : PRESTO_OK;
+    for (size_t row = 0; row < rows && status == PRESTO_OK; row++) {
+        status = path_of(t, row, &paths[row], err);
+        if (status == PRESTO_OK && is_wanted(t, where, row))
+            status = add_file(t, row, paths[row], err);
+    }
     if (status == PRESTO_OK && t->source->base.full_count == 0)
         status = fail_none(t, err);
     if (status == PRESTO_OK)
@@ -757,8 +739,10 @@ static presto_status name_given(taking *t, presto_error *err) {
 }
 
 static presto_status take(taking *t, presto_error *err) {
+    const presto_option *root = presto__pipeline_source_option(t->pipeline, "root");
     PRESTO_TRY(read_table(t, err));
-    PRESTO_TRY(find_root(t, err));
+    PRESTO_TRY(
+        presto__manifest_root_find(t->file, root->is_set ? root->text : NULL, &t->root, err));
     PRESTO_TRY(find_path(t, err));
     PRESTO_TRY(find_label(t, err));
     PRESTO_TRY(find_texts(t, err));
