@@ -106,8 +106,8 @@ static const struct {
     size_t end_bytes;
 } formats[] = {
     {"tfrecord", NULL, 6, "frames", 6, "frames", 6},
-    {"npy", NULL, 896, "\x93NUMPY\1\0", 8, "\"batches\":1}", 12},
-    {"arrow", NULL, 1284, "\xff\xff\xff\xff", 4, "\xff\xff\xff\xff\0\0\0\0", 8},
+    {"npy", NULL, 958, "\x93NUMPY\1\0", 8, "\"batches\":1}", 12},
+    {"arrow", NULL, 1160, "\xff\xff\xff\xff", 4, "\xff\xff\xff\xff\0\0\0\0", 8},
     {"raw", "image", 24, values, 24, "\5\0\0\0", 4},
     {"null", NULL, 0, "", 0, "", 0},
     {"shm", NULL, 0, "", 0, "", 0}, /* test_ring.c */

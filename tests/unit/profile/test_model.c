@@ -39,7 +39,7 @@ static void make(made *m) {
     m->packed_codecs[1] = codec_of(500, 2e-3, 2e-3);
     m->packed_codecs[1].compress_s = both(3e-3);
     m->splits[0] = (presto__model_split){.name = PRESTO_UNPROCESSED,
-                                         .is_known = true,
+                                         .known = PRESTO__SPLIT_MEASURED,
                                          .is_raw = true,
                                          .records = 1,
                                          .raw_bytes = 500,
@@ -47,7 +47,7 @@ static void make(made *m) {
                                          .reads = 1,
                                          .codecs = m->raw_codecs};
     m->splits[1] = (presto__model_split){.name = "packed",
-                                         .is_known = true,
+                                         .known = PRESTO__SPLIT_MEASURED,
                                          .records = 1,
                                          .raw_bytes = 984,
                                          .plain_bytes = 1000,
