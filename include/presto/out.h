@@ -86,7 +86,9 @@ static inline void presto_out_options_defaults(presto_out_options *options) {
 
 /**
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (a format that is not of the table; no `write`, or no
- *          `ring`, where the format needs it); as presto_ring_writer_open; PRESTO_ERR_MEMORY.
+ *          `ring`, where the format needs it); PRESTO_ERR_MEMORY. With a ring:
+ *          PRESTO_ERR_BUSY (a writer that lives has the path); PRESTO_ERR_IO; PRESTO_ERR_ARGUMENT
+ *          (path and fd, or neither; a path that is too long or is no socket).
  */
 PRESTO_API presto_status presto_out_open(const presto_out_options *options, presto_out **opened_out,
                                          presto_error *err);
@@ -98,14 +100,19 @@ PRESTO_API presto_status presto_out_open(const presto_out_options *options, pres
  *          PRESTO_ERR_TYPE (text with raw; what NumPy or Arrow has no type for; text that is not
  *          UTF-8); PRESTO_ERR_RAGGED (raw: a sample of another shape than the first; arrow: a
  *          feature that does not fit the schema); PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY; what `write`
- *          fails with; as presto_ring_writer_put.
+ *          fails with. With a ring, which is waited for: PRESTO_ERR_LIMIT (larger than the ring);
+ *          PRESTO_ERR_STOPPED; PRESTO_ERR_CORRUPT (the reader does not keep to the protocol);
+ *          PRESTO_ERR_UNSUPPORTED (it is of another version); PRESTO_ERR_BUSY (it says nothing for
+ *          5 s); PRESTO_ERR_IO.
  * Threads: one at a time, as for the other calls.
  */
 PRESTO_API presto_status presto_out_put(presto_out *out, const presto_batch *batch,
                                         presto_error *err);
 
-/** All has been written: write the end of the format. Without it the stream is not whole. Returns:
- * as presto_out_put. */
+/**
+ * All has been written: write the end of the format. Without it the stream is not whole.
+ * Returns: as presto_out_put.
+ */
 PRESTO_API presto_status presto_out_end(presto_out *out, presto_error *err);
 
 /** There is no more, and why. The reader is told where the format can say it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Batches for another process on the same machine: a ring in shared memory, from one writer to one
- * reader of the same user. `presto-load --format shm` is a writer. docs/streams.md has the
- * protocol.
+ * reader of the same user. `presto-load --format shm` is a writer, as is presto_out_open with that
+ * format (presto/out.h). docs/streams.md has the protocol.
  *
  * The values of a batch are in the shared memory. All else, from sizes to names, goes through a
  * Unix socket, whose end tells each side that the other one is gone. Neither side trusts the other:
@@ -21,7 +21,6 @@
 extern "C" {
 #endif
 
-typedef struct presto_ring_writer presto_ring_writer;
 typedef struct presto_ring_reader presto_ring_reader;
 
 typedef struct presto_ring_options {
@@ -43,46 +42,6 @@ PRESTO_API void presto_ring_options_init(presto_ring_options *options, size_t st
 static inline void presto_ring_options_defaults(presto_ring_options *options) {
     presto_ring_options_init(options, sizeof *options);
 }
-
-/* ---- the writer ---- */
-
-/**
- * Make the memory, and the socket if there is a path. The reader is waited for by what is called
- * first of put and end.
- * Returns: PRESTO_OK; PRESTO_ERR_BUSY (a writer that lives has the path); PRESTO_ERR_IO;
- *          PRESTO_ERR_ARGUMENT (path and fd, or neither; a path that is too long or is no socket);
- *          PRESTO_ERR_MEMORY.
- */
-PRESTO_API presto_status presto_ring_writer_open(const presto_ring_options *options,
-                                                 presto_ring_writer **writer_out,
-                                                 presto_error *err);
-
-/**
- * Copy a batch into the ring; waits until there is room. Only its features, rows, sample_numbers,
- * epoch, first, skipped and main_feature are looked at.
- * Returns: PRESTO_OK; PRESTO_END if the reader is gone; PRESTO_ERR_LIMIT (larger than the ring);
- *          PRESTO_ERR_STOPPED; PRESTO_ERR_CORRUPT (the reader does not keep to the protocol);
- *          PRESTO_ERR_MEMORY; PRESTO_ERR_IO, also if what is at the other end of `fd` is no reader,
- *          PRESTO_ERR_UNSUPPORTED if it is one of another version, PRESTO_ERR_BUSY if it says
- *          nothing for 5 s. Whoever is none at `path` is sent away, and the next one waited for.
- * Threads: one at a time, as for the other calls of a writer.
- */
-PRESTO_API presto_status presto_ring_writer_put(presto_ring_writer *writer,
-                                                const presto_batch *batch, presto_error *err);
-
-/** Tell the reader that this was all. Does not wait for it to read. Returns: as put. */
-PRESTO_API presto_status presto_ring_writer_end(presto_ring_writer *writer, presto_error *err);
-
-/** Tell the reader, if one has come, that there is no more, and why. */
-PRESTO_API void presto_ring_writer_fail(presto_ring_writer *writer, const presto_error *why);
-
-/** Bytes of batches put so far. */
-PRESTO_API uint64_t presto_ring_writer_bytes(const presto_ring_writer *writer);
-
-/** A reader that has not been told of an end fails. NULL is fine. */
-PRESTO_API void presto_ring_writer_free(presto_ring_writer *writer);
-
-/* ---- the reader ---- */
 
 /**
  * Connect to a writer, which must be of the same user (or root).

@@ -2,8 +2,7 @@
 /*
  * Room out: batches for other programs: what they will look like before there is one, and the table
  * of formats in which they are written. Its functions are those of presto/out.h and presto/stream.h.
- * May see: base, records, steps, rooms order, source, cache, packet and engine; of the ring, the
- * public header. Must not know: files, pipes and terminals, which are the caller's.
+ * May see: base, records, steps, rooms order, source, cache, packet, engine and ring. Must not know: files, pipes and terminals, which are the caller's.
  * A format is one file, out_<name>.c, with one presto__out_type, and a name in PRESTO__OUT_FORMATS.
  * It has a state of its own; what all share is in presto_out. No locks: one thread writes.
  */
@@ -33,6 +32,8 @@ typedef struct presto__out_type {
 PRESTO__OUT_FORMATS(PRESTO__OUT_DECLARE)
 #undef PRESTO__OUT_DECLARE
 
+enum { PRESTO__OUT_MOST_PIECES = 1024 }; /* that are written at once */
+
 /* A feature that is written. */
 typedef struct presto__out_column {
     char *name;
@@ -60,6 +61,8 @@ struct presto_out {
     uint64_t samples, batches;   /* put so far, without the one being written */
     void *state;                 /* the format's */
 };
+
+/* ---- out_parts.c ---- */
 
 /** The feature of this name; NULL: the batch has none. */
 const presto_batch_feature *presto__out_find_feature(const presto_batch *batch, const char *name);

@@ -2,12 +2,13 @@
 /* shm: batches in a ring of shared memory. */
 #include <stdlib.h>
 
+#include "../ring/ring_internal.h"
 #include "out_internal.h"
 
 enum { DEFAULT_BATCH = 64 };
 
 typedef struct shm_state {
-    presto_ring_writer *ring;
+    presto__ring_writer *ring;
     presto_batch_feature *features; /* room for all columns */
     size_t capacity;
 } shm_state;
@@ -15,7 +16,7 @@ typedef struct shm_state {
 static presto_status begin_ring(presto_out *out, const presto_out_options *options,
                                 presto_error *err) {
     shm_state *self = out->state;
-    return presto_ring_writer_open(options->ring, &self->ring, err);
+    return presto__ring_writer_open(options->ring, &self->ring, err);
 }
 
 /* The features in their order, as far as the batch has them. */
@@ -43,24 +44,24 @@ static presto_status encode_ring(presto_out *out, const presto_batch *batch, pre
             chosen.main_feature = chosen.feature_count;
         self->features[chosen.feature_count++] = *feature;
     }
-    return presto_ring_writer_put(self->ring, &chosen, err);
+    return presto__ring_writer_put(self->ring, &chosen, err);
 }
 
 static presto_status end_ring(presto_out *out, presto_error *err) {
-    return presto_ring_writer_end(((shm_state *)out->state)->ring, err);
+    return presto__ring_writer_end(((shm_state *)out->state)->ring, err);
 }
 
 static void fail_ring(presto_out *out, const presto_error *why) {
-    presto_ring_writer_fail(((shm_state *)out->state)->ring, why);
+    presto__ring_writer_fail(((shm_state *)out->state)->ring, why);
 }
 
 static uint64_t bytes_of_ring(const presto_out *out) {
-    return presto_ring_writer_bytes(((const shm_state *)out->state)->ring);
+    return presto__ring_writer_bytes(((const shm_state *)out->state)->ring);
 }
 
 static void done_ring(presto_out *out) {
     shm_state *self = out->state;
-    presto_ring_writer_free(self->ring);
+    presto__ring_writer_free(self->ring);
     free(self->features);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room ring: batches from one process to another, through shared memory and a Unix socket.
+ * Room ring: batches from one process to another, through shared memory and a Unix socket. Readers
+ * are those of presto/ring.h; room out writes.
  * May see: base. Must not know: sources, the engine; a batch is what presto/loader.h says.
  * Nothing in the shared memory is ever followed: it holds values only, and copies are made of what
  * is. Messages are checked when they have arrived whole. Lock: that of presto__ring_map.
@@ -166,5 +167,44 @@ presto_status presto__ring_parse(presto_span message, const uint8_t *memory, uin
 void presto__ring_item_free(presto__ring_item *item);
 /** The failure that an ERROR message tells; PRESTO_ERR_CORRUPT if it is none. Always negative. */
 presto_status presto__ring_parse_error(presto_span message, presto_error *err);
+
+/* ---- writer.c ---- */
+
+typedef struct presto__ring_writer presto__ring_writer;
+
+/**
+ * Make the memory, and the socket if there is a path. The reader is waited for by what is called
+ * first of put and end.
+ * Returns: PRESTO_OK; PRESTO_ERR_BUSY (a writer that lives has the path); PRESTO_ERR_IO;
+ *          PRESTO_ERR_ARGUMENT (path and fd, or neither; a path that is too long or is no socket);
+ *          PRESTO_ERR_MEMORY.
+ */
+presto_status presto__ring_writer_open(const presto_ring_options *options,
+                                       presto__ring_writer **writer_out, presto_error *err);
+
+/**
+ * Copy a batch into the ring; waits until there is room. Only its features, rows, sample_numbers,
+ * epoch, first, skipped and main_feature are looked at.
+ * Returns: PRESTO_OK; PRESTO_END if the reader is gone; PRESTO_ERR_LIMIT (larger than the ring);
+ *          PRESTO_ERR_STOPPED; PRESTO_ERR_CORRUPT (the reader does not keep to the protocol);
+ *          PRESTO_ERR_MEMORY; PRESTO_ERR_IO, also if what is at the other end of `fd` is no reader,
+ *          PRESTO_ERR_UNSUPPORTED if it is one of another version, PRESTO_ERR_BUSY if it says
+ *          nothing for 5 s. Whoever is none at `path` is sent away, and the next one waited for.
+ * Threads: one at a time, as for the other calls of a writer.
+ */
+presto_status presto__ring_writer_put(presto__ring_writer *writer, const presto_batch *batch,
+                                      presto_error *err);
+
+/** Tell the reader that this was all. Does not wait for it to read. Returns: as put. */
+presto_status presto__ring_writer_end(presto__ring_writer *writer, presto_error *err);
+
+/** Tell the reader, if one has come, that there is no more, and why. */
+void presto__ring_writer_fail(presto__ring_writer *writer, const presto_error *why);
+
+/** Bytes of batches put so far. */
+uint64_t presto__ring_writer_bytes(const presto__ring_writer *writer);
+
+/** A reader that has not been told of an end fails. NULL is fine. */
+void presto__ring_writer_free(presto__ring_writer *writer);
 
 #endif

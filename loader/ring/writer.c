@@ -22,7 +22,7 @@
 /* For a reader, if all there is to tell is a failure. */
 #define FAREWELL_NS UINT64_C(1000000000)
 
-struct presto_ring_writer {
+struct presto__ring_writer {
     presto_ring_options options;
     char *path;
     int listener;       /* -1: none (any more) */
@@ -44,7 +44,7 @@ void presto_ring_options_init(presto_ring_options *options, size_t struct_bytes)
 /* ---- open ---- */
 
 /* Memory that nobody can make smaller, so that reading it cannot end a process. */
-static presto_status make_memory(presto_ring_writer *self, presto_error *err) {
+static presto_status make_memory(presto__ring_writer *self, presto_error *err) {
     size_t bytes = self->parts.ring_bytes;
     self->memory_fd = memfd_create("presto-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (self->memory_fd < 0)
@@ -61,7 +61,7 @@ static presto_status make_memory(presto_ring_writer *self, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status make_socket(presto_ring_writer *self, presto_error *err) {
+static presto_status make_socket(presto__ring_writer *self, presto_error *err) {
     const presto_ring_options *options = &self->options;
     if ((options->path == NULL) == (options->fd < 0))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -81,9 +81,9 @@ static presto_status make_socket(presto_ring_writer *self, presto_error *err) {
     return status;
 }
 
-presto_status presto_ring_writer_open(const presto_ring_options *options,
-                                      presto_ring_writer **writer_out, presto_error *err) {
-    presto_ring_writer *self = calloc(1, sizeof *self);
+presto_status presto__ring_writer_open(const presto_ring_options *options,
+                                       presto__ring_writer **writer_out, presto_error *err) {
+    presto__ring_writer *self = calloc(1, sizeof *self);
     if (self == NULL)
         return presto_fail_memory(err, sizeof *self);
     self->listener = self->memory_fd = -1;
@@ -103,12 +103,12 @@ presto_status presto_ring_writer_open(const presto_ring_options *options,
     if (status >= 0)
         *writer_out = self;
     else
-        presto_ring_writer_free(self);
+        presto__ring_writer_free(self);
     return status;
 }
 
 /* Nobody else can come from now on. */
-static void remove_socket(presto_ring_writer *self) {
+static void remove_socket(presto__ring_writer *self) {
     struct stat is;
     if (self->path != NULL && lstat(self->path, &is) == 0 && is.st_dev == self->socket.st_dev &&
         is.st_ino == self->socket.st_ino)
@@ -120,7 +120,7 @@ static void remove_socket(presto_ring_writer *self) {
     self->listener = -1;
 }
 
-void presto_ring_writer_free(presto_ring_writer *self) {
+void presto__ring_writer_free(presto__ring_writer *self) {
     if (self == NULL)
         return;
     remove_socket(self);
@@ -133,13 +133,13 @@ void presto_ring_writer_free(presto_ring_writer *self) {
     free(self);
 }
 
-uint64_t presto_ring_writer_bytes(const presto_ring_writer *self) {
+uint64_t presto__ring_writer_bytes(const presto__ring_writer *self) {
     return self->bytes;
 }
 
 /* ---- the reader comes ---- */
 
-static presto_status send_hello(presto_ring_writer *self, int memory_fd, presto_error *err) {
+static presto_status send_hello(presto__ring_writer *self, int memory_fd, presto_error *err) {
     presto__ring_head head = {PRESTO__RING_HELLO, sizeof(presto__ring_hello)};
     presto__ring_hello hello = {.version = PRESTO__RING_VERSION,
                                 .ring_bytes = self->parts.ring_bytes};
@@ -152,7 +152,7 @@ static presto_status send_hello(presto_ring_writer *self, int memory_fd, presto_
  * Whoever is at the other end says hello. A reader of another version is told this one's, so that
  * it can say why it is refused. PRESTO_END: it has hung up.
  */
-static presto_status take_hello(presto_ring_writer *self, uint64_t within_ns, presto_error *err) {
+static presto_status take_hello(presto__ring_writer *self, uint64_t within_ns, presto_error *err) {
     presto__ring_head head = {0};
     presto_span body = {0};
     presto__ring_hello hello = {0};
@@ -181,7 +181,7 @@ static presto_status take_hello(presto_ring_writer *self, uint64_t within_ns, pr
 }
 
 /* Accept whoever connects next. */
-static presto_status accept_one(presto_ring_writer *self, presto_error *err) {
+static presto_status accept_one(presto__ring_writer *self, presto_error *err) {
     for (;;) {
         PRESTO_TRY(presto__ring_may_wait(&self->link, err));
         struct pollfd wait = {self->listener, POLLIN, 0};
@@ -196,7 +196,7 @@ static presto_status accept_one(presto_ring_writer *self, presto_error *err) {
 }
 
 /* Whatever it says, it is not listened to. */
-static void hang_up(presto_ring_writer *self) {
+static void hang_up(presto__ring_writer *self) {
     (void)close(self->link.fd);
     self->link.fd = -1;
     self->link.in.bytes = self->link.taken = 0;
@@ -207,7 +207,7 @@ static void hang_up(presto_ring_writer *self) {
  * descriptor there is no next one. A hello is answered when the path is gone, so that the reader
  * knows that.
  */
-static presto_status meet(presto_ring_writer *self, presto_error *err) {
+static presto_status meet(presto__ring_writer *self, presto_error *err) {
     presto_status status = PRESTO_OK;
     if (self->is_met)
         return PRESTO_OK;
@@ -230,7 +230,7 @@ static presto_status meet(presto_ring_writer *self, presto_error *err) {
 /* ---- room ---- */
 
 /* Take what the reader has released. */
-static presto_status take_releases(presto_ring_writer *self, presto_error *err) {
+static presto_status take_releases(presto__ring_writer *self, presto_error *err) {
     for (;;) {
         presto__ring_head head = {0};
         presto_span body = {0};
@@ -249,7 +249,7 @@ static presto_status take_releases(presto_ring_writer *self, presto_error *err) 
     }
 }
 
-static presto_status tell_full(presto_ring_writer *self, uint64_t bytes, presto_error *err) {
+static presto_status tell_full(presto__ring_writer *self, uint64_t bytes, presto_error *err) {
     presto__ring_head head = {PRESTO__RING_FULL, sizeof(presto__ring_full)};
     presto__ring_full full = {self->released, bytes};
     struct iovec parts[] = {{&head, sizeof head}, {&full, sizeof full}};
@@ -257,7 +257,7 @@ static presto_status tell_full(presto_ring_writer *self, uint64_t bytes, presto_
 }
 
 /* Wait until the reader says something, or is gone. */
-static presto_status wait_for_reader(presto_ring_writer *self, presto_error *err) {
+static presto_status wait_for_reader(presto__ring_writer *self, presto_error *err) {
     struct pollfd wait = {self->link.fd, POLLIN, 0};
     PRESTO_TRY(presto__ring_may_wait(&self->link, err));
     if (poll(&wait, 1, 100) < 0 && errno != EINTR)
@@ -265,7 +265,7 @@ static presto_status wait_for_reader(presto_ring_writer *self, presto_error *err
     return PRESTO_OK;
 }
 
-static presto_status find_room(presto_ring_writer *self, uint64_t bytes, uint64_t *place_out,
+static presto_status find_room(presto__ring_writer *self, uint64_t bytes, uint64_t *place_out,
                                presto_error *err) {
     uint64_t told = UINT64_MAX; /* released when the reader was told */
     if (bytes > self->parts.ring_bytes)
@@ -339,7 +339,7 @@ static uint64_t put_all(layout *in, const presto_batch *batch, presto__ring_feat
     return numbers_at;
 }
 
-static presto_status reserve_message(presto_ring_writer *self, const presto_batch *batch,
+static presto_status reserve_message(presto__ring_writer *self, const presto_batch *batch,
                                      presto_error *err) {
     size_t bytes = batch->feature_count * sizeof(presto__ring_feature);
     for (size_t i = 0; i < batch->feature_count; i++)
@@ -353,7 +353,7 @@ static presto_status reserve_message(presto_ring_writer *self, const presto_batc
     return presto_buffer_reserve(&self->message, bytes, err);
 }
 
-static presto_status send_batch(presto_ring_writer *self, const presto_batch *batch,
+static presto_status send_batch(presto__ring_writer *self, const presto_batch *batch,
                                 presto__ring_batch *says, presto_error *err) {
     layout in = {.to = self->memory + says->place};
     presto__ring_feature *features = (presto__ring_feature *)(void *)self->message.data;
@@ -368,8 +368,8 @@ static presto_status send_batch(presto_ring_writer *self, const presto_batch *ba
     return presto__ring_send(&self->link, parts, 3, -1, err);
 }
 
-presto_status presto_ring_writer_put(presto_ring_writer *self, const presto_batch *batch,
-                                     presto_error *err) {
+presto_status presto__ring_writer_put(presto__ring_writer *self, const presto_batch *batch,
+                                      presto_error *err) {
     layout counted = {0};
     uint64_t place = 0;
     PRESTO_TRY(reserve_message(self, batch, err));
@@ -398,7 +398,7 @@ presto_status presto_ring_writer_put(presto_ring_writer *self, const presto_batc
 
 /* ---- the end ---- */
 
-presto_status presto_ring_writer_end(presto_ring_writer *self, presto_error *err) {
+presto_status presto__ring_writer_end(presto__ring_writer *self, presto_error *err) {
     presto__ring_head head = {PRESTO__RING_END, sizeof(presto__ring_end)};
     presto_status status = meet(self, err);
     presto__ring_end end = {self->samples, self->next_id};
@@ -406,7 +406,7 @@ presto_status presto_ring_writer_end(presto_ring_writer *self, presto_error *err
     return status == PRESTO_OK ? presto__ring_send(&self->link, parts, 2, -1, err) : status;
 }
 
-void presto_ring_writer_fail(presto_ring_writer *self, const presto_error *why) {
+void presto__ring_writer_fail(presto__ring_writer *self, const presto_error *why) {
     self->link.should_stop = NULL; /* this is what happens when it says so */
     self->link.until_ns = presto__clock_ns() + (self->listener >= 0 ? 0 : FAREWELL_NS);
     if (!self->is_met && (self->listener >= 0 || take_hello(self, FAREWELL_NS, NULL) != PRESTO_OK ||

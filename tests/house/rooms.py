@@ -39,7 +39,7 @@ ROOMS = {
     "loader/engine": ["loader/order", "loader/source/core", "loader/cache", "loader/packet"],
     "loader/ring": [],
     "loader/input": ["loader/order", "loader/source/core", "loader/source/mix", "loader/cache", "loader/packet", "loader/engine"],
-    "loader/out": ["loader/order", "loader/source/core", "loader/cache", "loader/packet", "loader/engine"],
+    "loader/out": ["loader/order", "loader/source/core", "loader/cache", "loader/packet", "loader/engine", "loader/ring"],
     "loader/convert": ["loader/order", "loader/source/core", "loader/cache", "loader/packet", "loader/engine", "loader/input"],
     "profile/stats": ["profile/trial", "profile/choice"],
     "profile/trial": ["profile/stats"],

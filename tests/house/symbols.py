@@ -38,6 +38,7 @@ KEPT = {
     "presto_sweep_get_confidence": "how sure a recommendation is, in figures",
     "presto_sweep_score": "the same results with other weights",
     "presto_text_decode": "the inverse of presto_text_encode",
+    "presto_utf8_bytes": "whether a text is one",
 }
 # Sanitizers add their own symbols.
 TOOLCHAIN = re.compile(r"_(init|fini)$|__(a|t|ub)san_|___asan|__odr_asan")

@@ -96,9 +96,9 @@ typedef struct writing {
 
 static inline void *write_all(void *user) {
     writing *self = user;
-    presto_ring_writer *writer;
+    presto__ring_writer *writer;
     made_batch *made = malloc(sizeof *made);
-    self->status = presto_ring_writer_open(&self->options, &writer, &self->err);
+    self->status = presto__ring_writer_open(&self->options, &writer, &self->err);
     if (self->status < 0) {
         free(made);
         return NULL;
@@ -109,14 +109,14 @@ static inline void *write_all(void *user) {
             presto_error_set(&self->err, PRESTO_ERR_CORRUPT, 4711, "this is damaged");
             presto_error_set_file(&self->err, "some.tfrecord");
             presto_error_set_record(&self->err, 12);
-            presto_ring_writer_fail(writer, &self->err);
+            presto__ring_writer_fail(writer, &self->err);
             break;
         }
-        self->status = presto_ring_writer_put(writer, &made->batch, &self->err);
+        self->status = presto__ring_writer_put(writer, &made->batch, &self->err);
     }
     if (self->status == PRESTO_OK && self->ends)
-        self->status = presto_ring_writer_end(writer, &self->err);
-    presto_ring_writer_free(writer);
+        self->status = presto__ring_writer_end(writer, &self->err);
+    presto__ring_writer_free(writer);
     free(made);
     return NULL;
 }

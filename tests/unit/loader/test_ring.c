@@ -255,12 +255,12 @@ START_TEST(waits_can_be_ended) {
     options.fd = ends[0];
     options.should_stop = stop_at_third;
     options.should_stop_user = &asked;
-    presto_ring_writer *writer;
+    presto__ring_writer *writer;
     made_batch *made = malloc(sizeof *made);
     make_batch(made, 0);
-    ck_assert_ok(presto_ring_writer_open(&options, &writer, &err), &err);
-    ck_assert_status(presto_ring_writer_put(writer, &made->batch, &err), PRESTO_ERR_STOPPED, &err);
-    presto_ring_writer_free(writer);
+    ck_assert_ok(presto__ring_writer_open(&options, &writer, &err), &err);
+    ck_assert_status(presto__ring_writer_put(writer, &made->batch, &err), PRESTO_ERR_STOPPED, &err);
+    presto__ring_writer_free(writer);
     asked = 0;
     options.fd = ends[1];
     presto_ring_reader *reader;

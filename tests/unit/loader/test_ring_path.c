@@ -37,11 +37,11 @@ static presto_status open_reader(uint64_t wait_s, presto_ring_reader **reader_ou
     return presto_ring_reader_open(&options, reader_out, &err);
 }
 
-static presto_status open_writer(presto_ring_writer **writer_out) {
+static presto_status open_writer(presto__ring_writer **writer_out) {
     presto_ring_options options;
     presto_ring_options_defaults(&options);
     options.path = path;
-    return presto_ring_writer_open(&options, writer_out, &err);
+    return presto__ring_writer_open(&options, writer_out, &err);
 }
 
 static struct sockaddr_un address_of_path(void) {
@@ -83,14 +83,14 @@ END_TEST
 
 START_TEST(only_this_user_may_connect_and_a_writer_that_ends_leaves_nothing) {
     make_dir();
-    presto_ring_writer *writer, *other;
+    presto__ring_writer *writer, *other;
     struct stat is;
     ck_assert_ok(open_writer(&writer), &err);
     ck_assert_int_eq(lstat(path, &is), 0);
     ck_assert_uint_eq(is.st_mode & 0777, 0600);
     ck_assert_status(open_writer(&other), PRESTO_ERR_BUSY, &err);
     ck_assert_int_eq(lstat(path, &is), 0);
-    presto_ring_writer_free(writer);
+    presto__ring_writer_free(writer);
     ck_assert_int_ne(lstat(path, &is), 0);
     remove_dir();
 }
@@ -98,13 +98,13 @@ END_TEST
 
 START_TEST(the_socket_of_a_killed_writer_is_replaced_and_other_files_are_not) {
     make_dir();
-    presto_ring_writer *writer;
+    presto__ring_writer *writer;
     struct sockaddr_un address = address_of_path();
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)(const void *)&address, sizeof address), 0);
     close(fd); /* the file stays */
     ck_assert_ok(open_writer(&writer), &err);
-    presto_ring_writer_free(writer);
+    presto__ring_writer_free(writer);
     presto_check_write_file(path, presto_span_of_text("mine"));
     ck_assert_status(open_writer(&writer), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_int_eq(access(path, F_OK), 0);
@@ -121,7 +121,7 @@ END_TEST
 typedef struct contender {
     pthread_t thread;
     pthread_barrier_t *start;
-    presto_ring_writer *writer;
+    presto__ring_writer *writer;
     presto_status status;
     presto_error err;
 } contender;
@@ -132,7 +132,7 @@ static void *contend(void *user) {
     presto_ring_options_defaults(&options);
     options.path = path;
     pthread_barrier_wait(self->start);
-    self->status = presto_ring_writer_open(&options, &self->writer, &self->err);
+    self->status = presto__ring_writer_open(&options, &self->writer, &self->err);
     return NULL;
 }
 
@@ -158,7 +158,7 @@ START_TEST(of_writers_that_come_at_once_one_has_the_path) {
         close(connect_bare());
         for (size_t i = 0; i < COUNT; i++)
             if (all[i].status == PRESTO_OK)
-                presto_ring_writer_free(all[i].writer);
+                presto__ring_writer_free(all[i].writer);
         ck_assert_int_eq(rmdir(dir), 0); /* nothing is left */
         ck_assert_int_eq(mkdir(dir, 0700), 0);
         pthread_barrier_destroy(&start);
