@@ -53,19 +53,14 @@ static presto_status check_rows(const presto__out_column *one, presto_tensor_spe
     return PRESTO_OK;
 }
 
-/* The columns are those of the first batch. */
-static presto_status make_rows(presto_out *out, presto_error *err) {
-    raw_state *self = out->state;
-    self->rows = calloc(out->count + 1, sizeof *self->rows);
-    return self->rows != NULL ? PRESTO_OK
-                              : presto_fail_memory(err, (out->count + 1) * sizeof *self->rows);
-}
-
 static presto_status encode_raw(presto_out *out, const presto_batch *batch, presto_error *err) {
     raw_state *self = out->state;
     PRESTO_TRY(presto__out_find_features(out, batch, err));
-    if (self->rows == NULL)
-        PRESTO_TRY(make_rows(out, err));
+    if (self->rows == NULL) { /* later batches have the same columns */
+        self->rows = calloc(out->count + 1, sizeof *self->rows);
+        if (self->rows == NULL)
+            return presto_fail_memory(err, (out->count + 1) * sizeof *self->rows);
+    }
     for (size_t i = 0; i < out->count; i++) {
         if (out->columns[i].feature == NULL)
             return presto__out_fail_missing(batch, out->columns[i].name, err);

@@ -54,12 +54,12 @@ static presto_status write_list(struct iovec *at, size_t left, uint64_t *written
             wait_for_room();
         else if (wrote < 0 && errno != EINTR)
             return presto_fail_errno(err, errno, "stdout", "cannot write");
-        for (*written += wrote > 0 ? (uint64_t)wrote : 0; wrote > 0;) {
+        for (*written += wrote > 0 ? (uint64_t)wrote : 0; wrote > 0 && left > 0;) {
             size_t step = (size_t)wrote < at->iov_len ? (size_t)wrote : at->iov_len;
             at->iov_base = (char *)at->iov_base + step;
             at->iov_len -= step;
             wrote -= (ssize_t)step;
-            if (at->iov_len == 0 && left > 0) {
+            if (at->iov_len == 0) {
                 at++;
                 left--;
             }
