@@ -3,7 +3,7 @@
 
 #include <sys/auxv.h>
 
-#include "hash_internal.h"
+#include "digest_internal.h"
 
 static uint64_t rotate(uint64_t value, unsigned bits) {
     return value << bits | value >> (64 - bits);

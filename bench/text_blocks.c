@@ -10,7 +10,7 @@
 
 #include <presto/storage.h>
 
-#include "steps/text/page/extract_text_choice_internal.h"
+#include "steps/text/page/extract_text_internal.h"
 
 static void put(const void *bytes, size_t count) {
     if (fwrite(bytes, 1, count, stdout) != count) {

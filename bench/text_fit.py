@@ -144,7 +144,7 @@ def check(pages, more, trees):
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Made by bench/text_fit.py; do not edit. Boosted decision trees over the features of a block. */
-#include "extract_text_choice_internal.h"
+#include "extract_text_internal.h"
 
 enum { TREES = %d, SPLITS = %d };
 

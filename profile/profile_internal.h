@@ -13,7 +13,6 @@
 #include "choice/choice_internal.h"
 #include "stats/tails_internal.h"
 #include "trial/journal_internal.h"
-#include "trial/measure_internal.h"
 #include "trial/trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */

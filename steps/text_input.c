@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that come as text: are they? */
-#include "text_input_internal.h"
+#include "steps_internal.h"
 
 #include <stdio.h>
 

@@ -31,7 +31,7 @@
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
 #include "../../base/philox_internal.h"
-#include "disk_files_internal.h"
+#include "disk_internal.h"
 
 #define PAGE_BYTES 4096 /* what a file takes is counted in these */
 #define LOCK_TRIES 100

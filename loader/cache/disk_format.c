@@ -8,7 +8,7 @@
 #include "../../base/bytes_internal.h"
 #include "../../base/checked_internal.h"
 #include "../../records/frame/frame_internal.h"
-#include "disk_files_internal.h"
+#include "disk_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "cache files are read as they stand, which takes a little-endian machine"

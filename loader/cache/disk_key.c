@@ -11,7 +11,7 @@
 
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/storage_internal.h"
-#include "disk_files_internal.h"
+#include "disk_internal.h"
 
 static void add_text(presto__digest *digest, const char *text) {
     if (text == NULL)

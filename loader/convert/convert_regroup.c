@@ -16,7 +16,7 @@
 #include <presto/numbers.h>
 
 #include "../../steps/pipelines_internal.h"
-#include "regroup_internal.h"
+#include "writer_internal.h"
 
 #define BATCH_BYTES ((uint64_t)1 << 20)
 #define MOST_BATCH_SAMPLES 1024

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "../../base/thread_internal.h"
-#include "regroup_internal.h"
+#include "writer_internal.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 

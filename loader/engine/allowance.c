@@ -12,7 +12,7 @@
  * back.
  */
 #include "../../steps/pipelines_internal.h"
-#include "allowance_internal.h"
+#include "workers_internal.h"
 
 /* A worker takes this much without asking, so small samples ask only once. */
 #define FREE_BYTES ((size_t)1 << 20)

@@ -17,9 +17,7 @@
 #include "../../base/thread_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../loader_internal.h"
-#include "allowance_internal.h"
-#include "played_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 #define FETCH_BYTES ((size_t)256 << 10) /* fits into the second-level cache from CRC to copy */
 #define RING_PACKETS 256

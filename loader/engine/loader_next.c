@@ -10,7 +10,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/thread_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 /*
  * A consumer that finds nothing looks again after this time, whatever becomes ready meanwhile. This

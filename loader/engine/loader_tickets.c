@@ -15,8 +15,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/thread_internal.h"
 #include "../../steps/pipelines_internal.h"
-#include "allowance_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 #define AHEAD_BYTES ((size_t)32 << 20) /* enough while the consumer naps, or has not come yet */
 /* Large batches may exceed the limit by this much, so that one is made while the consumer has

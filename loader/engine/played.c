@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../../storage/play_internal.h"
-#include "played_internal.h"
+#include "workers_internal.h"
 
 presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err) {
     if (!presto__storage_is_set(&loader->options.storage))

@@ -10,7 +10,7 @@
  */
 
 #include "../../base/checked_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 /* Reads that took longer than this came from storage. */
 #define SLOW_SAMPLE_NS 15000

@@ -4,7 +4,7 @@
  * all else does not: a note's example is the first of its samples in the input, and notes stand in
  * the order of their examples.
  */
-#include "sample_notes_internal.h"
+#include "workers_internal.h"
 
 #include <stdio.h>
 #include <string.h>

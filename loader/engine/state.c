@@ -12,8 +12,7 @@
 #include <jansson.h>
 
 #include "../../base/options_internal.h"
-#include "state_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 #define STATE_FORMAT 1
 

@@ -10,7 +10,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/checked_internal.h"
-#include "state_internal.h"
+#include "workers_internal.h"
 
 /* Where an input is: in which of its epochs, and how many samples of that have passed. */
 typedef struct part_position {

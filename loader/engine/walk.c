@@ -15,7 +15,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 /* A part with more bytes is read in several steps, one after the other. */
 #define STEP_BYTES ((size_t)4 << 20)

@@ -16,9 +16,7 @@
 #include "../../base/stop_internal.h"
 #include "../../base/tensor_internal.h"
 #include "../../steps/pipelines_internal.h"
-#include "allowance_internal.h"
-#include "played_internal.h"
-#include "walk_internal.h"
+#include "workers_internal.h"
 
 /* Of the samples of a part, about so many are timed, or one in MOST_STRIDE of many. */
 #define LEAST_TIMED 8

@@ -3,12 +3,77 @@
 #ifndef PRESTO_LOADER_WORKERS_INTERNAL_H
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
+#include <jansson.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <presto/loader.h>
+
 #include "../../base/memory_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
 #include "engine_internal.h"
-#include "sample_notes_internal.h"
-#include "tuner_internal.h"
+
+/* ---- sample_notes.c: what steps tell of samples, and is no error ---- */
+
+typedef struct presto__sample_note {
+    char kind[PRESTO_NOTE_KIND_BYTES];
+    uint64_t samples;
+    uint64_t number; /* the lowest of theirs */
+} presto__sample_note;
+
+/** Bounded: an input may hold any number of texts to tell. Workers write, any thread reads. */
+typedef struct presto__sample_notes {
+    pthread_mutex_t lock; /* guards all below */
+    presto__sample_note notes[PRESTO_LOADER_NOTES];
+    size_t count;
+    presto__sample_note further; /* those that found no room, together */
+} presto__sample_notes;
+
+void presto__sample_notes_init(presto__sample_notes *notes);
+void presto__sample_notes_done(presto__sample_notes *notes);
+/** Step `step` tells `text` of sample `number`. */
+void presto__sample_notes_add(presto__sample_notes *notes, const char *step, const char *text,
+                              uint64_t number);
+/** The i-th note, in the order of the samples that are their examples; false: there are fewer. */
+bool presto__sample_notes_get(presto__sample_notes *notes, size_t i, presto__sample_note *note_out);
+
+/* ---- tuner.c: how many workers are worth it ---- */
+
+/** What all workers have done since the loader was opened. */
+typedef struct presto__tuner_seen {
+    uint64_t now_ns;
+    uint64_t samples;
+    uint64_t runnable_ns; /* how long they computed, or waited for a processor, together */
+    uint64_t room_ns;     /* how long they waited for room, together */
+    bool is_full;         /* one of them waits for room now */
+} presto__tuner_seen;
+
+/** Finds how many of `most` workers are worth it. A plain value. */
+typedef struct presto__tuner {
+    unsigned most;       /* 0: no tuning, all workers are active */
+    unsigned processors; /* more workers than this are only for waiting */
+    unsigned active;     /* this many may work now */
+    int trial;           /* `active` is so many above or below the number known to be good */
+    bool growing;        /* at first: more workers until processors are busy, untried */
+    bool settling;       /* the current window does not measure `active` */
+    bool up_failed, down_failed;
+    unsigned resting, rest; /* windows to wait now, and the next time */
+    double base_rate;
+    presto__tuner_seen start; /* of the window; now_ns 0: none has begun */
+} presto__tuner;
+
+/** It begins with as many as there are processors. */
+void presto__tuner_init(presto__tuner *tuner, unsigned most, unsigned processors);
+/** Is it time to look again? */
+bool presto__tuner_is_due(const presto__tuner *tuner, uint64_t now_ns);
+/** Judge the window if it has ended, and choose the number for the next one. True: it rose. */
+bool presto__tuner_look(presto__tuner *tuner, const presto__tuner_seen *now);
+/** There are only so many workers, and no room for more. */
+void presto__tuner_limit(presto__tuner *tuner, unsigned most);
+/** The number that is best as far as is known; `active` may be on trial. */
+unsigned presto__tuner_chosen(const presto__tuner *tuner);
 
 typedef struct presto__worker presto__worker;
 
@@ -272,5 +337,83 @@ bool presto__loader_stops(presto_loader *loader);
 presto__packet *presto__loader_ready_packet(const presto_loader *loader);
 /** Has everything been handed out? */
 bool presto__loader_has_ended(const presto_loader *loader);
+
+/* ---- allowance.c: what workers hold, and when they may hold more ---- */
+
+/** Its arena asks before it grows, and waits until it may; it fails once the loader is being freed. */
+void presto__worker_open_arena(presto__worker *worker);
+/** A step has freed what it had asked for: the worker's next growth takes it first. */
+void presto__worker_return(void *worker, size_t bytes);
+/** All fetched samples are done: give back memory beyond the allowance. */
+void presto__worker_give_back(presto__worker *worker);
+/** With the pool's lock held, at the end of a part: set what the worker holds. */
+void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes);
+/** What it holds at the end of a part. */
+size_t presto__worker_memory(const presto__worker *worker);
+
+/* ---- walk.c: samples that are not counted yet ---- */
+
+/** Is a last batch left out if it is not full? Records come in no batches. */
+static inline bool presto__loader_drops_last(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    return options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+           options->batch_samples > 0;
+}
+
+/** Before anything depends on the number of samples: begin to walk if that will do, else count
+ * them. */
+presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err);
+void presto__loader_end_walk(presto_loader *loader);
+/**
+ * It is this worker's turn: find up to *count_io samples, for the positions from `first` on, and
+ * read them for the next fetch. *count_io: how many there are. The turn ends once all are found, or
+ * the source ends; then part_end is right.
+ */
+presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
+                                  presto_error *err);
+/**
+ * It is this worker's turn, and samples are shuffled through a buffer: draw those of its part, and
+ * end the turn. If not all records that the buffer needs can be found, part_end is set to the
+ * position of the first sample that needs one, and *failure_out says why.
+ */
+void presto__worker_draw(presto__worker *worker, presto_error *failure_out);
+/** With the pool's lock held: another worker walks. Returns when it may have ended, or sooner. */
+void presto__worker_await_turn(presto__worker *worker);
+/** It does not walk on. */
+void presto__worker_end_turn(presto__worker *worker);
+/** Positions an epoch, without a limit; PRESTO_COUNT_UNKNOWN while it walks. Any thread. */
+uint64_t presto__loader_whole_epoch(const presto_loader *loader);
+
+/* ---- played.c: a storage that the loader plays ---- */
+
+/** If the options say so. */
+presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err);
+void presto__loader_close_storage(presto_loader *loader);
+/** Until presto__storage_bind(what this returns), the calling thread reads from what is played, if
+ * there is anything. */
+presto__storage_thread *presto__loader_bind_opening(presto_loader *loader,
+                                                    presto__storage_thread *opening);
+
+/** Before the worker reads; false: no storage is played. */
+bool presto__worker_open_storage(presto__worker *worker);
+/** A presto_read_file_fn for the steps; `user` is the worker. */
+presto_status presto__worker_read_file(void *user, presto_span path, presto_arena *arena,
+                                       presto_span *bytes_out, presto_error *err);
+/** Add what it waited for to the worker's account. */
+void presto__worker_count_played(presto__worker *worker);
+
+/* ---- state_mix.c: what the state of a mix has beside that of any stream ---- */
+
+/** A member of the state, after a comma: where each input of the mix is before position `next` of
+ * `epoch`. Nothing if the source is no mix. */
+presto_status presto__state_append_mix(const presto_loader *loader, uint64_t epoch, uint64_t next,
+                                       presto_buffer *json_out, presto_error *err);
+/**
+ * Does "mix" of a state belong to this source and these options? `saved` is NULL if there is none.
+ * PRESTO_ERR_ARGUMENT (another input, other weights), PRESTO_ERR_CORRUPT (not what that position of
+ * the mix means).
+ */
+presto_status presto__state_check_mix(const json_t *root, const presto_source *source,
+                                      const presto_loader_options *options, presto_error *err);
 
 #endif

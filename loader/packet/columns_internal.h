@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../base/checked_internal.h"
-#include "../../base/copy_internal.h"
+#include "../../base/memory_internal.h"
 #include "packet_internal.h"
 
 #define PRESTO__BATCH_ALIGN ((size_t)64)

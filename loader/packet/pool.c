@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../base/copy_internal.h"
+#include "../../base/memory_internal.h"
 #include "columns_internal.h"
 
 #define PART_CHUNK_BYTES 4096

@@ -10,7 +10,7 @@
 #include "../../loader/loader_internal.h"
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
-#include "codecs_internal.h"
+#include "predict_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>

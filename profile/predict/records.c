@@ -6,7 +6,7 @@
  * are parts of many more records, too. What a codec makes of all parts, against those of the
  * records that it is tried on, tells whether these are easier or harder than the others.
  */
-#include "codecs_internal.h"
+#include "predict_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * both are known. Where more records were stored in the codec to be loaded than it was tried on,
  * they count.
  */
-#include "codecs_internal.h"
+#include "predict_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "calm_internal.h"
+#include "pace_internal.h"
 
 /* Of all processors; less is no more than what the system always does beside, and what its ticks of
  * 10 ms leave unknown. */

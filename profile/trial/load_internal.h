@@ -37,7 +37,7 @@ void presto__run_done(presto__load_run *seen);
 typedef presto_status (*presto__measure_fn)(const presto__load *what, presto__load_run *into,
                                             presto_error *err);
 
-/** Opens what the strategy reads, and measures; again if others disturbed it (calm_internal.h). */
+/** Opens what the strategy reads, and measures; again if others disturbed it (pace_internal.h). */
 presto_status presto__measure_strategy(presto__runner *runner, presto__trial *trial,
                                        presto__measure_fn measure, presto__load_run *into,
                                        presto_error *err);

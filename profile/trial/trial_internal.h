@@ -11,7 +11,7 @@
 #include <presto/sweep.h>
 
 #include "../stats/estimate_internal.h"
-#include "calm_internal.h"
+#include "pace_internal.h"
 
 /* ---- metrics.c: the process and the machine ---- */
 
@@ -304,5 +304,33 @@ double presto__long_epoch_s(double run_s);
 /** Fill in trial->result from what was measured. */
 presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
                                       presto_error *err);
+
+/* ---- measure.c: running a list of a sweep's trials ---- */
+
+/** Which trials are run, and how often. */
+typedef struct presto__measuring {
+    const size_t *list; /* positions in sweep->trials */
+    size_t count;
+    unsigned runs;   /* that each is to have had in the end */
+    bool keeps_last; /* the datasets of the last wave remain */
+    /* A trial has had its runs; its dataset is removed next. NULL: nothing to do. */
+    presto_status (*on_measured)(void *user, size_t trial, presto_error *err);
+    void *user;
+} presto__measuring;
+
+/** Run what is left of them. Fails only if the whole sweep is to end. */
+presto_status presto__measure_list(presto_sweep *sweep, presto__runner *runner,
+                                   const presto__measuring *what, presto_error *err);
+/** Conversions and runs that this takes. */
+size_t presto__measure_left(const presto_sweep *sweep, const presto__runner *runner,
+                            const presto__measuring *what);
+/** A journal that cannot be written is given up, with a note: what is measured counts more. */
+presto_status presto__journal_give_up(presto_sweep *sweep, const presto_error *why,
+                                      presto_error *err);
+/** It has not failed. */
+bool presto__trial_is_alive(const presto__trial *trial);
+bool presto__trial_stores(const presto__trial *trial);
+/** It has a run, and a conversion if it needs one. */
+bool presto__trial_is_measured(const presto__trial *trial);
 
 #endif

@@ -4,7 +4,7 @@
  * GIL. All batches of a stream have one schema: that of the first one, which is taken when the
  * schema is asked for. A stream without batches has the schema that is declared.
  */
-#include "arrow_internal.h"
+#include "native_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays on a batch's memory. Each of them keeps the batch by itself, as a consumer may take it out
  * of its struct. */
-#include "arrow_internal.h"
+#include "native_internal.h"
 
 #include <stdlib.h>
 

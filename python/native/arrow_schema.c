@@ -3,7 +3,7 @@
  * Schemas: dense numbers are primitive, or tensors of fixed shape (the canonical extension type);
  * ragged ones are lists; bytes are binary. Offsets are 64 bits wide, as in batches.
  */
-#include "arrow_internal.h"
+#include "native_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

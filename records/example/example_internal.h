@@ -12,7 +12,7 @@
 #include <presto/frame.h>
 
 #include "../../base/bytes_internal.h"
-#include "../../base/hash_internal.h"
+#include "../../base/digest_internal.h"
 
 /* ---- the wire format: fields one after another out of a span, each checked against its end ----
  */

@@ -8,7 +8,7 @@
 #include <presto/storage.h>
 
 #include "../../base/content_internal.h"
-#include "../text_input_internal.h"
+#include "../steps_internal.h"
 #include "bpe_encode_internal.h"
 
 enum {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "byte_bpe_internal.h"
-#include "word_cache_internal.h"
 
 enum { SHORT_BYTES = 32, CACHE_SLOTS = 8192 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "byte_bpe_internal.h"
 #include "sentencepiece_internal.h"
-#include "word_cache_internal.h"
 
 /* The library takes microseconds for a word: far longer than to fetch one from memory. */
 #define CACHE_SLOTS ((size_t)1 << 16)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../../base/json_limit_internal.h"
-#include "tokenizer_json_internal.h"
+#include "tokenizer_internal.h"
 
 /* A merge as a list of two texts weighs 10: 580,000 of them, with a vocabulary, stay below it. */
 #define MAX_JSON_BYTES ((uint64_t)64 << 20)

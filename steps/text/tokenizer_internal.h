@@ -6,12 +6,13 @@
 #ifndef PRESTO_STEPS_TOKENIZER_INTERNAL_H
 #define PRESTO_STEPS_TOKENIZER_INTERNAL_H
 
+#include <jansson.h>
+
 #include "byte_bpe_internal.h"
 #include "pattern_internal.h"
-#include "unicode_forms_internal.h"
+#include "unicode_internal.h"
 
 enum {
-
     PRESTO__TOKENIZER_MAX_SPLITS = 8,
     PRESTO__TOKENIZER_MAX_SPECIAL = 64,
     PRESTO__TOKENIZER_MAX_ADDED = 65536
@@ -92,5 +93,31 @@ void presto__tokenizer_scratch_free(presto__tokenizer_scratch *scratch);
 presto_status presto__tokenizer_encode(const presto__tokenizer *tokenizer,
                                        presto__tokenizer_scratch *scratch, presto_span text,
                                        presto_buffer *ids, presto_error *err);
+
+/* ---- tokenizer_json.c: the parts of reading a tokenizer.json or vocab.json ---- */
+
+/** "tokenizer.json: WHAT"; its value is `status`. */
+presto_status presto__json_fail(presto_error *err, presto_status status, const char *what);
+
+/** A whole tokenizer.json, but for presto__byte_bpe_finish(). */
+presto_status presto__tokenizer_take(presto__tokenizer *t, const json_t *json, presto_error *err);
+/** A vocab.json with the content of its merges.txt. */
+presto_status presto__vocab_take(presto__tokenizer *t, const json_t *vocab,
+                                 const presto__merges *merges, presto_error *err);
+
+/** Cut as GPT-2 does, if `splits`. */
+presto_status presto__byte_level_take(presto__tokenizer *t, bool adds_space, bool splits,
+                                      presto_error *err);
+
+/** "left right". */
+presto_status presto__merge_line(presto__tokenizer *t, presto_span line, presto_error *err);
+/** merges.txt; a first line "#version ..." is none. */
+presto_status presto__merge_lines(presto__tokenizer *t, const presto__merges *merges,
+                                  presto_error *err);
+
+/** The list added_tokens. */
+presto_status presto__added_take(presto__tokenizer *t, const json_t *list, presto_error *err);
+/** The post_processor: ids around a text. */
+presto_status presto__special_take(presto__tokenizer *t, const json_t *node, presto_error *err);
 
 #endif

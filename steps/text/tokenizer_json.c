@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.json: what it asks for, as a presto__tokenizer. */
-#include "tokenizer_json_internal.h"
+#include "tokenizer_internal.h"
 
 #include <stdlib.h>
 

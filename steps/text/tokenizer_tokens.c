@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Of a tokenizer.json: merges as lines, added tokens, and the tokens around a text. */
-#include "tokenizer_json_internal.h"
+#include "tokenizer_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

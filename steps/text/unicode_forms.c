@@ -5,7 +5,7 @@
  *
  * Source: Unicode Standard Annex #15.
  */
-#include "unicode_forms_internal.h"
+#include "unicode_internal.h"
 
 #if PRESTO_HAVE_UTF8PROC
 #include <utf8proc.h>

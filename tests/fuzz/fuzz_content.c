@@ -4,7 +4,7 @@
 
 #include "../base/content_internal.h"
 #include "fuzz.h"
-#include "text_input_internal.h"
+#include "steps_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_span in = presto_span_of(data, bytes), text;

@@ -3,7 +3,7 @@
  * Manifests: any bytes, behind one that says the form, are refused with a line, or a table whose
  * cells are what its columns say.
  */
-#include "source/table/manifest_internal.h"
+#include "source/table/source_tables_internal.h"
 
 #include "fuzz.h"
 

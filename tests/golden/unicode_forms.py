@@ -47,7 +47,7 @@ def main():
         else:
             ranges.append([point, point])
     print("/* SPDX-License-Identifier: Apache-2.0 */\n/* Written by tests/golden/unicode_forms.py. */")
-    print('#include "unicode_forms_internal.h"\n\n/* clang-format off */')
+    print('#include "unicode_internal.h"\n\n/* clang-format off */')
     print("const presto__point_range presto__newer_points[] = {")
     texts = [f"{{{first:#x}, {last:#x}}}" for first, last in ranges]
     for at in range(0, len(texts), 6):

@@ -56,12 +56,12 @@ ROOMS = {
 # What other rooms see of a room, if that is not NAME_internal.h alone. The first one says what the room may see.
 HEADERS = {
     "loader/source/core": ["source_internal.h"],
-    "loader/source/table": ["source_tables_internal.h", "manifest_internal.h"],
+    "loader/source/table": ["source_tables_internal.h"],
     "loader/source/dataset": ["source_dataset_internal.h"],
-    "loader/source/files": ["source_files_internal.h", "open_files_internal.h"],
+    "loader/source/files": ["source_files_internal.h"],
     "loader/source/tar": ["source_tar_internal.h"],
     "profile/stats": ["estimate_internal.h", "tails_internal.h"],
-    "profile/trial": ["trial_internal.h", "journal_internal.h", "measure_internal.h"],
+    "profile/trial": ["trial_internal.h", "journal_internal.h"],
     "profile/choice": ["choice_internal.h", "sure_internal.h"],
     "profile/report": ["json_internal.h"],
 }

@@ -4,7 +4,7 @@
  * tensors or feature lists, what they have in common is declared: the tensors are decoded, and
  * feature lists have one form in all samples. Else samples are as each record shows them.
  */
-#include "source_tfrecord_internal.h"
+#include "source_dataset_internal.h"
 
 /* Samples of plain values are what each record shows, and nothing is declared of them. */
 static bool has_forms(const presto__seen *seen) {

@@ -11,7 +11,7 @@
 
 #include "../../../base/tensor_internal.h"
 #include "../../../steps/pipelines_internal.h"
-#include "source_tfrecord_internal.h"
+#include "source_dataset_internal.h"
 
 /* A feature with a list of any length. */
 typedef struct list_feature {

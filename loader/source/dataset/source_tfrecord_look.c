@@ -7,7 +7,7 @@
 
 #include "../../../records/example/example_internal.h"
 #include "../../../records/records_internal.h"
-#include "source_tfrecord_internal.h"
+#include "source_dataset_internal.h"
 
 #define MOST_RECORDS 64
 #define NAMES_BYTES 200

@@ -11,7 +11,7 @@
 #include <presto/numbers.h>
 
 #include "../../../steps/pipelines_internal.h"
-#include "source_tfrecord_internal.h"
+#include "source_dataset_internal.h"
 
 #define LIST_BYTES 320
 

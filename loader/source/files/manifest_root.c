@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "../../../base/file_internal.h"
-#include "../table/manifest_internal.h"
 #include "../table/source_tables_internal.h"
 
 presto_status presto__manifest_root_find(const char *file, const char *folder,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "open_files_internal.h"
+#include "source_files_internal.h"
 
 #include <errno.h>
 #include <pthread.h>

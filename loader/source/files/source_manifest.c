@@ -19,7 +19,6 @@
 #include "../../../base/paths_internal.h"
 #include "../../../base/stop_internal.h"
 #include "../../../steps/pipelines_internal.h"
-#include "../table/manifest_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 

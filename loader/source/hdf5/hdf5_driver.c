@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../../storage/storage_internal.h"
-#include "hdf5_driver_internal.h"
+#include "hdf5_symbols_internal.h"
 
 typedef struct shown_file {
     H5FD_t base; /* the library's part */

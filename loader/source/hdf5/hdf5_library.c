@@ -12,7 +12,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/content_internal.h"
-#include "hdf5_driver_internal.h"
+#include "hdf5_symbols_internal.h"
 
 #define WORDS_BYTES 200
 #define NAMES_BYTES 160

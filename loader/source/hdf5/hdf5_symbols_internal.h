@@ -7,6 +7,9 @@
 #define PRESTO_HDF5_SYMBOLS_INTERNAL_H
 
 #include <hdf5.h>
+
+#include "hdf5_internal.h"
+
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
@@ -122,5 +125,16 @@ extern presto__hdf5_symbols presto__hdf5;
  * Threads: one at a time.
  */
 presto_status presto__hdf5_load(presto_error *err);
+
+/* ---- hdf5_driver.c: how the library reads its one file ---- */
+
+/** What a file access list carries for the driver. */
+typedef struct presto__hdf5_driver_info {
+    presto__hdf5_view *view; /* borrowed as long as the file is open */
+} presto__hdf5_driver_info;
+
+/** A driver that shows presto__hdf5_driver_info.view to the library, and nothing else. Metadata is
+ * read; of values it only notes where they are. */
+extern const H5FD_class_t presto__hdf5_driver;
 
 #endif

@@ -17,7 +17,6 @@
 #include "../../../base/memory_internal.h"
 #include "../../../base/retry_internal.h"
 #include "../../../storage/fan_out_internal.h"
-#include "../files/open_files_internal.h"
 #include "hdf5_internal.h"
 
 /* What is in a file. */

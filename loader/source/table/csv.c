@@ -4,7 +4,7 @@
  * doubled quotes. And texts as numbers.
  */
 #define _XOPEN_SOURCE 700 /* strcasecmp */
-#include "csv_internal.h"
+#include "source_tables_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

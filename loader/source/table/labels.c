@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../core/source_internal.h"
-#include "csv_internal.h"
+#include "source_tables_internal.h"
 
 static presto_status add_row(presto__labels *labels, size_t *capacity, const presto__label_row *row,
                              presto_error *err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads manifests into a table. */
-#include "manifest_internal.h"
+#include "source_tables_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "../../../records/shard/shard_internal.h"
-#include "../files/open_files_internal.h"
+#include "../files/source_files_internal.h"
 #include "tar_internal.h"
 
 /* ---- the bytes of an archive ---- */

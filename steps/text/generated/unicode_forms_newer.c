@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/golden/unicode_forms.py. */
-#include "../unicode_forms_internal.h"
+#include "../unicode_internal.h"
 
 /* clang-format off */
 const presto__point_range presto__newer_points[] = {

@@ -8,8 +8,8 @@
 
 #include <presto/text.h>
 
-#include "../../text_input_internal.h"
-#include "extract_text_choice_internal.h"
+#include "../../steps_internal.h"
+#include "extract_text_internal.h"
 
 enum { OPTION_ENCODING, OPTION_COMMENTS, OPTION_TABLES, OPTION_CONTENT, OPTION_COUNT };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks are the main text: those that the forest votes for, and what options add or drop. */
-#include "extract_text_choice_internal.h"
+#include "extract_text_internal.h"
 
 /* Two or three sentences. */
 #define FEW_CHARS 250

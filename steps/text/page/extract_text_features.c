@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "extract_text_choice_internal.h"
+#include "extract_text_internal.h"
 
 typedef struct feature_adder {
     float *at;

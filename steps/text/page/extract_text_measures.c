@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "extract_text_choice_internal.h"
+#include "extract_text_internal.h"
 
 #define KEEP_ITEMS ((size_t)1 << 17)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "copy_internal.h"
+#include "memory_internal.h"
 #include "presto_check.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keyed hash against another program's. */
-#include "hash_internal.h"
+#include "digest_internal.h"
 #include "presto_check.h"
 
 /* Of the bytes 0, 1, ..., n - 1 under the key 00 01 ... 0f, by OpenSSL: openssl mac -macopt size:8

@@ -2,7 +2,7 @@
 /* How much memory a worker may hold beside batches. */
 #include "presto_check.h"
 
-#include "../../../loader/engine/allowance_internal.h"
+#include "../../../loader/engine/workers_internal.h"
 
 #define LIMIT_BYTES ((size_t)64 << 20)
 #define MIB ((size_t)1 << 20)

@@ -4,7 +4,7 @@
 
 #include "comma_check.h"
 
-#include "source/table/manifest_internal.h"
+#include "source/table/source_tables_internal.h"
 
 static presto_error err;
 

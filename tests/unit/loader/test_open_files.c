@@ -12,7 +12,7 @@
 
 #include "../../../base/rng_internal.h"
 #include "presto_check.h"
-#include "source/files/open_files_internal.h"
+#include "source/files/source_files_internal.h"
 
 enum { FILES = 200, THREADS = 4, HELD = 3 };
 

@@ -10,7 +10,7 @@
 #include "folder_check.h"
 #include "loader_check.h"
 
-#include "source/table/manifest_internal.h"
+#include "source/table/source_tables_internal.h"
 
 static char *dir;
 static presto_source *source;

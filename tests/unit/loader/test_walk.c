@@ -5,7 +5,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include "../../../loader/loader_internal.h"
-#include "engine/walk_internal.h"
+#include "engine/workers_internal.h"
 
 #include "walk_check.h"
 

@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include <time.h>
 
-#include "engine/walk_internal.h"
+#include "engine/workers_internal.h"
 
 #include "walk_check.h"
 

@@ -9,7 +9,7 @@
 
 #include <presto/rng.h>
 
-#include "engine/walk_internal.h"
+#include "engine/workers_internal.h"
 
 #define MOST_FILES 5
 #define MOST_EVENTS 8192

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs are made again. */
 #include "presto_check.h"
-#include "trial/calm_internal.h"
+#include "trial/pace_internal.h"
 
 #include <math.h>
 

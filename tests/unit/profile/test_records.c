@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "../../../records/records_internal.h"
-#include "predict/codecs_internal.h"
+#include "predict/predict_internal.h"
 #include "presto_check.h"
 
 #define TOTAL ((uint64_t)40)

@@ -2,7 +2,7 @@
 /* What all records take in a codec, told from some: invented sizes, whose answers are known. */
 #include <math.h>
 
-#include "predict/codecs_internal.h"
+#include "predict/predict_internal.h"
 #include "presto_check.h"
 
 /* 60 records of 1000 bytes, of which every sixth one is tried. */

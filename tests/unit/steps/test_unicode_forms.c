@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "presto_check.h"
-#include "text/unicode_forms_internal.h"
+#include "text/unicode_internal.h"
 
 static void check(presto__form form, const char *text, const char *wanted) {
     presto_buffer points = {0}, out = {0};
