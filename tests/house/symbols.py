@@ -21,6 +21,7 @@ KEPT = {
     "presto_arena_alloc": "arenas are for callers of presto_example_parse and for steps",
     "presto_arena_init": "arenas are for callers of presto_example_parse and for steps",
     "presto_buffer_append": "the caller's buffers, which functions append to",
+    "presto_buffer_reserve": "room for what the caller appends",
     "presto_crc32c": "the checksum of frames, with presto_crc32c_mask",
     "presto_dataset_free": "a dataset is read record by record, without a loader",
     "presto_dataset_open": "a dataset is read record by record, without a loader",
