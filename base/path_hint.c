@@ -8,16 +8,18 @@
 #include "paths_internal.h"
 
 #define MOUNT                                                                                      \
-    "object storage is not read yet: mount it (mount-s3, gcsfuse, rclone mount, ...) and give "    \
-    "the "                                                                                         \
+    "that object storage is not read yet: mount it (gcsfuse, rclone mount, ...) and give the "     \
     "folder, or copy it"
+#define DATASETS                                                                                   \
+    "of that storage, only datasets that presto-write made are read, and TFRecords that are "      \
+    "named, and nothing is written there: mount it (mount-s3, rclone mount, ...), or download it"
 
 static const struct {
     const char *scheme, *hint;
 } schemes[] = {
-    {"s3", MOUNT},
-    {"s3a", MOUNT},
-    {"s3n", MOUNT},
+    {"s3", DATASETS},
+    {"s3a", "write it as s3://"},
+    {"s3n", "write it as s3://"},
     {"gs", MOUNT},
     {"gcs", MOUNT},
     {"r2", MOUNT},
@@ -32,8 +34,8 @@ static const struct {
              "copy it"},
     {"hf", "the Hub is not read: download the files (huggingface_hub.snapshot_download), and give "
            "the folder"},
-    {"http", "files of the web are not read: download them, and give the folder"},
-    {"https", "files of the web are not read: download them, and give the folder"},
+    {"http", DATASETS},
+    {"https", DATASETS},
     {"ftp", "files of a server are not read: download them, and give the folder"},
     {"ssh", "files of another machine are not read: mount them (sshfs), and give the folder"},
     {"sftp", "files of another machine are not read: mount them (sshfs), and give the folder"},

@@ -8,6 +8,8 @@
 /** A kind. Its hooks are called by any thread; they know nothing of stops and of what is played. */
 struct presto__storage_kind {
     const char *name;
+    /* Its bytes come over a network: they may be others than what is stored. */
+    bool is_remote;
     /** Is it the kind of this path? */
     bool (*owns)(const char *path);
 
@@ -35,5 +37,9 @@ const presto__storage_kind *presto__storage_kind_of(const char *path);
 
 /** Files of this machine, and whatever it has mounted: every path that no other kind owns. */
 extern const presto__storage_kind presto__storage_file;
+/** http:// and https://. */
+extern const presto__storage_kind presto__storage_http;
+/** s3://BUCKET/KEY. */
+extern const presto__storage_kind presto__storage_s3;
 
 #endif

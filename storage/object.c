@@ -79,6 +79,10 @@ void presto__digest_add_object(presto__digest *digest, const presto__object_info
     presto__digest_add(digest, facts, sizeof facts);
 }
 
+bool presto__path_is_remote(const char *path) {
+    return presto__storage_kind_of(path)->is_remote;
+}
+
 int presto__object_number(presto__object object) {
     return object.kind->number(object);
 }

@@ -82,6 +82,10 @@ bool presto__object_is_same(const presto__object_info *a, const presto__object_i
 /** What tells one content of an object from another without reading it: its size and times. */
 void presto__digest_add_object(presto__digest *digest, const presto__object_info *info);
 
+/** Does it come over a network? Then each read costs a round trip, and bytes may be other ones than
+ * those that are stored. */
+bool presto__path_is_remote(const char *path);
+
 /** A number for it that is at least 0, for what is played. */
 int presto__object_number(presto__object object);
 

@@ -193,6 +193,15 @@ def of_shuffle(value: Any) -> str:
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)::?//?")
 
 
+# The kinds of storage that the library reads beside files.
+_URL = re.compile(r"s3://|https?://")
+
+
+def is_url(path: Any) -> bool:
+    """Is it the name of an object on another machine, as the library takes it?"""
+    return _URL.match(os.fsdecode(path)) is not None
+
+
 def of_path(path: Any) -> str | None:
     """What is to be done about a path that is none; None: it may be one."""
     try:
@@ -206,7 +215,7 @@ def of_path(path: Any) -> str | None:
         return f"give the path itself: {text[found.end():] if text[found.end():].startswith('/') else '/' + text[found.end():].lstrip('/')!r}"
     if found is not None and ("://" in text or "::" in text):
         return (
-            "only mounted file systems are read: there is no client for object storage, HTTP or the Hub. "
+            "of object storage, only datasets that presto.write made are read, from s3:// and https://; nothing is written there. "
             "Mount it (mountpoint-s3, gcsfuse, rclone mount), or copy it to a disk"
         )
     if text.startswith("pipe:"):

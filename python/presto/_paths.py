@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ._errors import ArgumentError, NotFoundError
-from ._guesses import of_path
+from ._guesses import is_url, of_path
 
 Path = str | os.PathLike[str]
 
@@ -15,6 +15,8 @@ Path = str | os.PathLike[str]
 def _is_one(path: Any) -> Any:
     """The path; what another library would make one of is refused with the way here."""
     found = os.fspath(path)
+    if is_url(found):
+        return found
     if (way := of_path(found)) is not None:
         raise NotFoundError(f"{os.fsdecode(found)}: no such path: {way}", file=os.fsdecode(found))
     return found
@@ -48,6 +50,8 @@ def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
 
 def absolute(path: Any) -> Any:
     """The path whatever the working folder will be. `..` stays: what it means behind a link is the system's to say."""
+    if is_url(path):
+        return path
     if isinstance(path, bytes):
         return os.path.join(os.getcwdb(), path) if path and not os.path.isabs(path) else path
     return os.path.join(os.getcwd(), path) if path and not os.path.isabs(path) else path

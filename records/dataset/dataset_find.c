@@ -22,7 +22,12 @@ presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, pr
     presto_status status = PRESTO_OK;
     /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
      * must fail here: it would hide the dataset. */
-    int failed = found ? 0 : why.sys_errno;
+    if (!found && why.status != PRESTO_ERR_NOT_FOUND && presto__path_is_remote(file)) {
+        if (err != NULL)
+            *err = why;
+        status = why.status; /* what no server says will not be said of its folder either */
+    }
+    int failed = found || status < 0 ? 0 : why.sys_errno;
     if (failed == EIO || failed == ENOMEM || failed == ESTALE)
         status = presto_fail_errno(err, failed, file, "cannot stat");
     *is_dataset_out = found && info.type == PRESTO__OBJECT_FILE;

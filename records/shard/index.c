@@ -280,8 +280,8 @@ static presto_status open_file(const char *path, presto__object object, uint64_t
     return data->plain ? check_frames(data, index, err) : PRESTO_END;
 }
 
-presto_status presto__index_open(const char *path, const presto__index_data *data,
-                                 presto__index *index_out, presto_error *err) {
+static presto_status open_once(const char *path, const presto__index_data *data,
+                               presto__index *index_out, presto_error *err) {
     presto__index index = {.data_bytes = data->bytes, .plain = data->plain};
     presto__object_info info;
     presto_error failure;
@@ -305,12 +305,27 @@ presto_status presto__index_open(const char *path, const presto__index_data *dat
     return status;
 }
 
-presto_status presto__index_load(presto__index *index, uint64_t block, presto_error *err) {
+presto_status presto__index_open(const char *path, const presto__index_data *data,
+                                 presto__index *index_out, presto_error *err) {
+    presto_status status = open_once(path, data, index_out, err);
+    if (status == PRESTO_ERR_CORRUPT && presto__path_is_remote(path)) /* the network may be it */
+        status = open_once(path, data, index_out, err);
+    return status;
+}
+
+static presto_status load_once(presto__index *index, uint64_t block, presto_error *err) {
     presto__object_info info;
     presto__object object;
     PRESTO_TRY(presto__object_open(index->path, &object, &info, err));
     presto_status status = load_block(object, index->path, index, block, err);
     presto__object_close(&object);
+    return status;
+}
+
+presto_status presto__index_load(presto__index *index, uint64_t block, presto_error *err) {
+    presto_status status = load_once(index, block, err);
+    if (status == PRESTO_ERR_CORRUPT && presto__path_is_remote(index->path))
+        status = load_once(index, block, err);
     return status;
 }
 

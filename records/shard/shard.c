@@ -33,6 +33,8 @@ static presto_status look_at_file(presto_shard *shard, presto_error *err) {
     size_t got;
     PRESTO_TRY(presto__object_open(shard->path, &shard->object, &shard->info, err));
     shard->file_bytes = shard->info.bytes;
+    shard->is_remote = presto__path_is_remote(shard->path);
+    shard->piece_bytes = shard->is_remote ? PRESTO__REMOTE_PIECE_BYTES : PRESTO__PIECE_BYTES;
     PRESTO_TRY(presto__read_at((presto__object_place){shard->object, shard->path, 0}, head,
                                sizeof head, &got, err));
     shard->compression = presto__detect_compression(presto_span_of(head, got));

@@ -152,9 +152,8 @@ typedef struct reading {
 
 /* Read another piece. If nothing comes, record i cannot be read. */
 static presto_status read_more(const fetch *job, size_t i, reading *in) {
-    size_t left = in->bytes - in->have, got;
-    size_t want =
-        left <= PRESTO__PIECE_BYTES + PRESTO__PIECE_BYTES / 4 ? left : PRESTO__PIECE_BYTES;
+    size_t left = in->bytes - in->have, piece = job->shard->piece_bytes, got;
+    size_t want = left <= piece + piece / 4 ? left : piece;
     PRESTO_TRY(
         presto__read_at((presto__object_place){in->object, job->shard->path, in->start + in->have},
                         in->data + in->have, want, &got, job->err));
@@ -381,6 +380,12 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
         return PRESTO_OK;
     fetch job = {.shard = shard, .block = block, .first = first, .err = err};
     presto_status status = fetch_all(&job, count);
+    if (job.described && shard->is_remote) { /* the network may have done it */
+        uint64_t read_bytes = block->file_bytes_read;
+        job = (fetch){.shard = shard, .block = block, .first = first, .err = err};
+        status = fetch_all(&job, count);
+        block->file_bytes_read += read_bytes;
+    }
     if (!job.misplaced || !job.is_by_index)
         return status;
     presto_error failure;
@@ -399,6 +404,22 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
 
 /* ---- what a walk has read ---- */
 
+/* The network may have changed what a walk has read. */
+static presto_status read_stretch_again(fetch *job, const presto__stretch *stretch,
+                                        presto_error *err) {
+    presto__object object;
+    size_t got, bytes = (size_t)(job->offsets[stretch->count] - job->offsets[0]);
+    PRESTO_TRY(presto__shard_acquire(job->shard, &object, err));
+    presto_status status =
+        presto__read_at((presto__object_place){object, job->shard->path, job->offsets[0]},
+                        job->block->bytes_.data, bytes, &got, err);
+    presto__shard_release(job->shard);
+    PRESTO_TRY(status);
+    job->described = false;
+    parse_records(job, 0, stretch->count, job->block->bytes_.data);
+    return PRESTO_OK;
+}
+
 presto_status presto__stretch_check(presto_shard *shard, const presto__stretch *stretch,
                                     presto_block *block, presto_error *err) {
     fetch job = {.shard = shard, .block = block, .first = stretch->first};
@@ -406,6 +427,8 @@ presto_status presto__stretch_check(presto_shard *shard, const presto__stretch *
     block->record_count = 0;
     PRESTO_TRY(block_reserve(block, stretch->count, err));
     parse_records(&job, 0, stretch->count, block->bytes_.data);
+    if (job.described && shard->is_remote)
+        PRESTO_TRY(read_stretch_again(&job, stretch, err));
     block->record_count = stretch->count;
     return PRESTO_OK;
 }

@@ -12,6 +12,8 @@
 
 /* Read in pieces that are still in the second-level cache when their CRC is computed. */
 #define PRESTO__PIECE_BYTES ((size_t)256 << 10)
+/* From another machine: a request takes as long as some MB do. */
+#define PRESTO__REMOTE_PIECE_BYTES ((size_t)8 << 20)
 
 /* Where the records stand by their headers: the result of one pass over the file. */
 typedef struct presto__found {
@@ -31,6 +33,8 @@ struct presto_shard {
     presto_file_compression compression;
     uint64_t file_bytes;
     presto__object_info info; /* as it was opened */
+    size_t piece_bytes;       /* as much is read at a time */
+    bool is_remote;           /* what does not hold is read again, once */
     bool has_records;         /* its beginning is that of a record */
     bool is_described;        /* set before it is indexed, as are the next two: dataset.json says */
     uint64_t said_records;    /* how many records it has, */

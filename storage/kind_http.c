@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kind `http`: http:// and https://, from servers that send ranges. The URL is sent as it is
+ * written. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "remote_internal.h"
+
+static bool http_owns(const char *path) {
+    return strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0;
+}
+
+static presto_status http_make(const char *path, void **self_out, presto_error *err) {
+    if (strpbrk(path, " \t\r\n") != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a URL has no spaces: write %%20");
+    *self_out = strdup(path);
+    return *self_out == NULL ? presto_fail_memory(err, strlen(path)) : PRESTO_OK;
+}
+
+static void http_free(void *self) {
+    free(self);
+}
+
+static presto_status http_write(void *self, const presto__remote_wish *wish,
+                                presto__message *message, presto_error *err) {
+    const char *url = self;
+    PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of(url, strlen(url) + 1), err));
+    return presto__message_wish(message, wish, err);
+}
+
+static const presto__address_type address = {
+    .make = http_make, .free = http_free, .write = http_write};
+
+static presto_status http_open(const char *path, presto__object *object_out,
+                               presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_http, &address, path};
+    return presto__remote_open(&name, object_out, info_out, err);
+}
+
+static presto_status http_find(const char *path, presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_http, &address, path};
+    return presto__remote_find(&name, info_out, err);
+}
+
+const presto__storage_kind presto__storage_http = {
+    .name = "http",
+    .is_remote = true,
+    .owns = http_owns,
+    .open = http_open,
+    .close = presto__remote_close,
+    .read = presto__remote_read,
+    .look = presto__remote_look,
+    .find = http_find,
+    .number = presto__remote_number,
+};

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kind `s3`: s3://BUCKET/KEY, on AWS or on any server that speaks like it. The key is written as
+ * it is, not encoded. A server with an endpoint of its own has the bucket in its paths, AWS in the
+ * name of its host.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "remote_internal.h"
+#include "s3_settings_internal.h"
+#include "sigv4_internal.h"
+
+#define SCHEME "s3://"
+#define MOST_BUCKET_BYTES 63
+
+typedef struct s3_address {
+    presto__s3_settings settings;
+    char *host; /* as the request names it, with a port that is not the scheme's own */
+    char *base; /* what stands before the path in the URL: "https://HOST" */
+    char *path; /* not encoded: "/KEY" or "/BUCKET/KEY", behind the endpoint's own */
+    char *bucket;
+    pthread_mutex_t lock; /* of what an answer changes: settings.region, host, base */
+} s3_address;
+
+static bool s3_owns(const char *path) {
+    return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
+}
+
+/* May the bucket stand before a host's name, also under its certificate? */
+static bool is_host_name(const char *bucket) {
+    return bucket[strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+/* malloc'd; NULL: no memory. */
+static char *joined(const char *const *texts, size_t count) {
+    size_t bytes = 1, at = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(texts[i]);
+    char *text = malloc(bytes);
+    for (size_t i = 0; i < count && text != NULL; i++) {
+        memcpy(text + at, texts[i], strlen(texts[i]));
+        at += strlen(texts[i]);
+    }
+    if (text != NULL)
+        text[at] = '\0';
+    return text;
+}
+#define JOINED(...)                                                                                \
+    joined((const char *const[]){__VA_ARGS__},                                                     \
+           sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *))
+
+/* Where AWS has the bucket, in the settings' region. */
+static presto_status place_at_aws(s3_address *self, const char *key, presto_error *err) {
+    const char *region = self->settings.region;
+    const char *domain = strncmp(region, "cn-", 3) == 0 ? ".amazonaws.com.cn" : ".amazonaws.com";
+    bool in_host = is_host_name(self->bucket);
+    char *host =
+        in_host ? JOINED(self->bucket, ".s3.", region, domain) : JOINED("s3.", region, domain);
+    char *base = host == NULL ? NULL : JOINED("https://", host);
+    char *path = in_host ? JOINED("/", key) : JOINED("/", self->bucket, "/", key);
+    free(self->host);
+    free(self->base);
+    free(self->path);
+    self->host = host;
+    self->base = base;
+    self->path = path;
+    return host == NULL || base == NULL || path == NULL ? presto_fail_memory(err, strlen(key))
+                                                        : PRESTO_OK;
+}
+
+static presto_status place_at_endpoint(s3_address *self, const char *key, presto_error *err) {
+    const char *endpoint = self->settings.endpoint;
+    const char *host = strstr(endpoint, "://") + strlen("://");
+    size_t bytes = strcspn(host, "/");
+    bool is_tls = strncasecmp(endpoint, "https", 5) == 0;
+    const char *own_port = is_tls ? ":443" : ":80";
+    size_t port = strlen(own_port);
+    self->base = strndup(endpoint, (size_t)(host - endpoint) + bytes);
+    self->path = JOINED(host + bytes, "/", self->bucket, "/", key);
+    if (bytes > port && memcmp(host + bytes - port, own_port, port) == 0)
+        bytes -= port;
+    self->host = strndup(host, bytes);
+    return self->base == NULL || self->path == NULL || self->host == NULL
+               ? presto_fail_memory(err, strlen(key))
+               : PRESTO_OK;
+}
+
+static void s3_free(void *user) {
+    s3_address *self = user;
+    presto__s3_settings_done(&self->settings);
+    free(self->host);
+    free(self->base);
+    free(self->path);
+    free(self->bucket);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static presto_status fail_name(presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "it is s3://BUCKET/KEY: a bucket of 3 to 63 letters, digits, '-', '.' and "
+                       "'_', and a key");
+}
+
+static presto_status place(s3_address *self, const char *path, presto_error *err) {
+    const char *bucket = path + strlen(SCHEME);
+    size_t bytes = strcspn(bucket, "/");
+    const char *key = bucket[bytes] == '/' ? bucket + bytes + 1 : "";
+    if (bytes < 3 || bytes > MOST_BUCKET_BYTES || key[0] == '\0')
+        return fail_name(err);
+    self->bucket = strndup(bucket, bytes);
+    if (self->bucket == NULL)
+        return presto_fail_memory(err, bytes);
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    if (self->bucket[strspn(self->bucket, letters)] != '\0')
+        return fail_name(err);
+    PRESTO_TRY(presto__s3_settings_find(&self->settings, err));
+    return self->settings.endpoint != NULL ? place_at_endpoint(self, key, err)
+                                           : place_at_aws(self, key, err);
+}
+
+static presto_status s3_make(const char *path, void **self_out, presto_error *err) {
+    s3_address *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return presto_fail_memory(err, sizeof *self);
+    int failed = pthread_mutex_init(&self->lock, NULL);
+    if (failed != 0) {
+        free(self);
+        return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    }
+    presto_status status = place(self, path, err);
+    if (status < 0) {
+        presto_error_set_file(err, path);
+        s3_free(self);
+        return status;
+    }
+    *self_out = self;
+    return PRESTO_OK;
+}
+
+/* All headers that are signed, and the signature. */
+static presto_status add_signature(const s3_address *self, const presto__remote_wish *wish,
+                                   presto__message *message, presto_error *err) {
+    char time_text[32], range[64];
+    struct tm parts;
+    time_t now = time(NULL);
+    presto__named_value headers[6];
+    presto_buffer authorization = {0};
+    size_t count = 0;
+    (void)gmtime_r(&now, &parts);
+    strftime(time_text, sizeof time_text, "%Y%m%dT%H%M%SZ", &parts);
+#define ADD(header, text)                                                                          \
+    headers[count++] = (presto__named_value){presto_span_of_text(header), presto_span_of_text(text)}
+    ADD("host", self->host);
+    ADD("x-amz-content-sha256", PRESTO__NO_PAYLOAD);
+    ADD("x-amz-date", time_text);
+    if (self->settings.token != NULL)
+        ADD("x-amz-security-token", self->settings.token);
+    if (wish->has_range) {
+        snprintf(range, sizeof range, "bytes=%ju-%ju", (uintmax_t)wish->first,
+                 (uintmax_t)wish->last);
+        ADD("range", range);
+    }
+#undef ADD
+    const presto__sigv4_request request = {
+        .method = "GET",
+        .path = presto_span_of_text(self->path),
+        .headers = headers,
+        .header_count = count,
+        .payload_hash = PRESTO__NO_PAYLOAD,
+        .time = time_text,
+    };
+    const presto__sigv4_signer signer = {self->settings.access_key, self->settings.secret_key,
+                                         self->settings.region, "s3"};
+    presto_status status = presto__sigv4_sign(&signer, &request, &authorization, err);
+    if (status == PRESTO_OK)
+        status =
+            presto__message_add(message, "Authorization", presto_buffer_span(&authorization), err);
+    presto_buffer_done(&authorization);
+    PRESTO_TRY(status);
+    for (size_t i = 1; i < count; i++) /* libcurl writes Host; the range is there */
+        if (!presto_span_is(headers[i].name, "range"))
+            PRESTO_TRY(presto__message_add(message, (const char *)headers[i].name.data,
+                                           headers[i].value, err));
+    return PRESTO_OK;
+}
+
+static presto_status write_all(const s3_address *self, const presto__remote_wish *wish,
+                               presto__message *message, presto_error *err) {
+    if (self->base == NULL || self->path == NULL || self->host == NULL)
+        return presto_fail_memory(err, 1); /* when another region was learned */
+    PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of_text(self->base), err));
+    PRESTO_TRY(presto__percent_encode(presto_span_of_text(self->path), true, &message->text, err));
+    PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of("", 1), err));
+    PRESTO_TRY(presto__message_wish(message, wish, err));
+    return self->settings.is_anonymous ? PRESTO_OK : add_signature(self, wish, message, err);
+}
+
+static presto_status s3_write(void *user, const presto__remote_wish *wish, presto__message *message,
+                              presto_error *err) {
+    s3_address *self = user;
+    pthread_mutex_lock(&self->lock);
+    presto_status status = write_all(self, wish, message, err);
+    pthread_mutex_unlock(&self->lock);
+    return status;
+}
+
+/* The bucket is in another region, and the answer says in which. */
+static bool s3_learn(void *user, const presto__http_answer *answer) {
+    s3_address *self = user;
+    bool is_new = false;
+    pthread_mutex_lock(&self->lock);
+    const char *letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    if ((answer->code == 301 || answer->code == 307 || answer->code == 400) &&
+        answer->region[0] != '\0' && answer->region[strspn(answer->region, letters)] == '\0' &&
+        strcmp(answer->region, self->settings.region) != 0) {
+        char *region = strdup(answer->region);
+        char *key =
+            region == NULL ? NULL
+            : self->settings.endpoint != NULL
+                ? strdup("")
+                : strdup(self->path + (is_host_name(self->bucket) ? 1 : strlen(self->bucket) + 2));
+        if (key != NULL) {
+            free(self->settings.region);
+            self->settings.region = region;
+            region = NULL;
+            is_new = self->settings.endpoint != NULL || place_at_aws(self, key, NULL) == PRESTO_OK;
+        }
+        free(region);
+        free(key);
+    }
+    pthread_mutex_unlock(&self->lock);
+    return is_new;
+}
+
+static const presto__address_type address = {
+    .make = s3_make, .free = s3_free, .write = s3_write, .learn = s3_learn};
+
+static presto_status s3_open(const char *path, presto__object *object_out,
+                             presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    return presto__remote_open(&name, object_out, info_out, err);
+}
+
+static presto_status s3_find(const char *path, presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    return presto__remote_find(&name, info_out, err);
+}
+
+const presto__storage_kind presto__storage_s3 = {
+    .name = "s3",
+    .is_remote = true,
+    .owns = s3_owns,
+    .open = s3_open,
+    .close = presto__remote_close,
+    .read = presto__remote_read,
+    .look = presto__remote_look,
+    .find = s3_find,
+    .number = presto__remote_number,
+};

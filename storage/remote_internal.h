@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects that a server holds, whatever the kind: requests are tried again, and an object that is
+ * open stays the one that it was, or reading it fails. The kinds only say where it is and who asks
+ * (presto__address).
+ */
+#ifndef PRESTO_REMOTE_INTERNAL_H
+#define PRESTO_REMOTE_INTERNAL_H
+
+#include "kinds_internal.h"
+#include "transfer_internal.h"
+
+/** What is wanted of an object. */
+typedef struct presto__remote_wish {
+    bool has_range;
+    uint64_t first, last; /* bytes, the last one included */
+    const char *etag;     /* it must be this one; NULL: any */
+} presto__remote_wish;
+
+/** A request as texts: the URL, then header lines, each with a 0 behind. */
+typedef struct presto__message {
+    presto_buffer text;
+    size_t header_count;
+} presto__message;
+
+/** Where objects are, of one kind. `self` is made when an object is opened or looked for, and is its
+ * owner's. Any thread, also of one `self`. */
+typedef struct presto__address_type {
+    /** Everything about `path` that does not change. */
+    presto_status (*make)(const char *path, void **self_out, presto_error *err);
+    void (*free)(void *self);
+    /** The request for a wish: its URL and all headers. */
+    presto_status (*write)(void *self, const presto__remote_wish *wish, presto__message *message,
+                           presto_error *err);
+    /** Is it worth asking again at once, because the answer says where the object is? May be NULL.
+     */
+    bool (*learn)(void *self, const presto__http_answer *answer);
+} presto__address_type;
+
+/** A name, of the kind that owns it. */
+typedef struct presto__remote_name {
+    const presto__storage_kind *kind;
+    const presto__address_type *address;
+    const char *path;
+} presto__remote_name;
+
+/** Append the header "NAME: VALUE". */
+presto_status presto__message_add(presto__message *message, const char *name, presto_span value,
+                                  presto_error *err);
+
+/** Append the headers that say which range of which object is wanted. */
+presto_status presto__message_wish(presto__message *message, const presto__remote_wish *wish,
+                                   presto_error *err);
+
+/* Hooks of a kind of storage. */
+presto_status presto__remote_open(const presto__remote_name *name, presto__object *object_out,
+                                  presto__object_info *info_out, presto_error *err);
+/** A name without an object, but with one "NAME/dataset.json", is a folder; so is one that ends with
+ * a '/'. */
+presto_status presto__remote_find(const presto__remote_name *name, presto__object_info *info_out,
+                                  presto_error *err);
+void presto__remote_close(presto__object object);
+presto_status presto__remote_read(const presto__object_place *place, void *data, size_t bytes,
+                                  size_t *got_out, presto_error *err);
+presto_status presto__remote_look(presto__object object, const char *path,
+                                  presto__object_info *info_out, presto_error *err);
+int presto__remote_number(presto__object object);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One thread runs libcurl's multi interface. Who asks puts a transfer into a list, wakes it, and
+ * waits on the transfer's own condition. Only that thread touches libcurl's handles.
+ *
+ * The thread and its connections belong to the process: objects are opened and closed all the time,
+ * and a connection over TLS is worth keeping. It is started with the first transfer, and ends with
+ * the process, before libcurl and its libraries do. A child after fork has none and starts its own.
+ */
+#include "transfer_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "../base/clock_internal.h"
+#include "../base/stop_internal.h"
+#include "../base/thread_internal.h"
+#include "curl_internal.h"
+
+#include <presto/version.h>
+
+#define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
+#define IDLE_MS 10000              /* the thread is woken when there is work */
+#define KEPT_CONNECTIONS 128L
+#define CONNECT_MS 10000L
+#define STALLED_S 30L /* without a byte for so long, a transfer has failed */
+#define BUFFER_BYTES (256L << 10)
+#define KEPT_HANDLES 128
+
+/** One that is asked for. On the stack of who waits. */
+typedef struct transfer {
+    const presto__http_request *request;
+    presto__http_answer *answer;
+    void *easy;    /* NULL: not begun. The thread's */
+    void *headers; /* libcurl's list */
+    char why[PRESTO__CURL_ERROR_BYTES];
+    /* Guarded by the client's lock. */
+    struct transfer *next; /* among those that are not begun */
+    bool is_done;
+    bool is_unwanted; /* who asked does not wait any more: end it */
+    pthread_cond_t done;
+} transfer;
+
+static struct {
+    pthread_mutex_t lock;
+    const presto__curl_functions *curl; /* NULL: not started */
+    void *multi;
+    pthread_t thread;
+    transfer *first, **last; /* not begun */
+    transfer *running[1024]; /* begun */
+    size_t running_count;
+    void *handles[KEPT_HANDLES]; /* idle ones. The thread's */
+    size_t handle_count;
+    bool is_ending;
+    bool has_unwanted;
+} client = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &client.first};
+
+/* ---- what comes ---- */
+
+static bool takes_body(const transfer *one) {
+    long code = 0;
+    (void)client.curl->easy_getinfo(one->easy, PRESTO__CURLINFO_RESPONSE_CODE, &code);
+    return code >= 200 && code < 300;
+}
+
+static size_t take_body(char *data, size_t size, size_t count, void *user) {
+    transfer *one = user;
+    presto__http_answer *answer = one->answer;
+    size_t bytes = size * count;
+    if (!takes_body(one)) {
+        size_t room = sizeof answer->text - 1 - strlen(answer->text);
+        size_t taken = bytes < room ? bytes : room;
+        for (size_t i = 0, at = strlen(answer->text); i < taken; i++)
+            answer->text[at + i] = data[i] == '\0' ? ' ' : data[i];
+        return bytes;
+    }
+    size_t room = one->request->most_bytes - answer->bytes;
+    size_t taken = bytes < room ? bytes : room;
+    if (taken > 0)
+        memcpy((uint8_t *)one->request->data + answer->bytes, data, taken);
+    answer->bytes += taken;
+    answer->is_longer = taken < bytes;
+    return taken; /* fewer end the transfer */
+}
+
+/* The value of a header line, cut to fit. */
+static void take_text(char *out, size_t room, const char *value, size_t bytes) {
+    size_t taken = bytes < room - 1 ? bytes : room - 1;
+    memcpy(out, value, taken);
+    out[taken] = '\0';
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *user) {
+    presto__http_answer *answer = ((transfer *)user)->answer;
+    const struct {
+        const char *name;
+        char *out;
+        size_t room;
+    } wanted[] = {
+        {"etag", answer->etag, sizeof answer->etag},
+        {"content-range", answer->content_range, sizeof answer->content_range},
+        {"last-modified", answer->last_modified, sizeof answer->last_modified},
+        {"x-amz-request-id", answer->request_id, sizeof answer->request_id},
+        {"x-amz-bucket-region", answer->region, sizeof answer->region},
+        {"location", answer->location, sizeof answer->location},
+    };
+    size_t bytes = size * count, end = bytes;
+    const char *colon = memchr(data, ':', bytes);
+    if (colon == NULL)
+        return bytes;
+    size_t name_bytes = (size_t)(colon - data), at = name_bytes + 1;
+    while (end > at && (data[end - 1] == '\r' || data[end - 1] == '\n' || data[end - 1] == ' '))
+        end--;
+    while (at < end && (data[at] == ' ' || data[at] == '\t'))
+        at++;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (strlen(wanted[i].name) == name_bytes &&
+            strncasecmp(wanted[i].name, data, name_bytes) == 0)
+            take_text(wanted[i].out, wanted[i].room, data + at, end - at);
+    if (name_bytes == strlen("content-length") &&
+        strncasecmp("content-length", data, name_bytes) == 0) {
+        char number[24];
+        take_text(number, sizeof number, data + at, end - at);
+        answer->length = strtoull(number, NULL, 10);
+    }
+    return bytes;
+}
+
+/* ---- the thread ---- */
+
+static const char *certificates(void) {
+    static const char *const names[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *file = getenv(names[i]);
+        if (file != NULL && file[0] != '\0')
+            return file;
+    }
+    return NULL; /* those that the system's libcurl knows */
+}
+
+/* False: no memory. */
+static bool prepare(transfer *one) {
+    const presto__curl_functions *curl = client.curl;
+    const presto__http_request *request = one->request;
+    one->easy = client.handle_count > 0 ? client.handles[--client.handle_count] : curl->easy_init();
+    if (one->easy == NULL)
+        return false;
+    for (size_t i = 0; i < request->header_count; i++) {
+        void *longer = curl->slist_append(one->headers, request->headers[i]);
+        if (longer == NULL)
+            return false;
+        one->headers = longer;
+    }
+    const struct {
+        int option;
+        long value;
+    } numbers[] = {
+        {PRESTO__CURLOPT_NOSIGNAL, 1},
+        {PRESTO__CURLOPT_PROTOCOLS, PRESTO__CURLPROTO_HTTP | PRESTO__CURLPROTO_HTTPS},
+        {PRESTO__CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS},
+        {PRESTO__CURLOPT_LOW_SPEED_LIMIT, 1},
+        {PRESTO__CURLOPT_LOW_SPEED_TIME, STALLED_S},
+        {PRESTO__CURLOPT_BUFFERSIZE, BUFFER_BYTES},
+        {PRESTO__CURLOPT_TCP_KEEPALIVE, 1},
+        {PRESTO__CURLOPT_PATH_AS_IS, 1},
+        {PRESTO__CURLOPT_SUPPRESS_CONNECT_HEADERS, 1}, /* of a proxy */
+    };
+    const struct {
+        int option;
+        const void *value;
+    } pointers[] = {
+        {PRESTO__CURLOPT_URL, request->url},
+        {PRESTO__CURLOPT_USERAGENT, "presto/" PRESTO_VERSION_TEXT},
+        {PRESTO__CURLOPT_HTTPHEADER, one->headers},
+        {PRESTO__CURLOPT_WRITEDATA, one},
+        {PRESTO__CURLOPT_HEADERDATA, one},
+        {PRESTO__CURLOPT_PRIVATE, one},
+        {PRESTO__CURLOPT_ERRORBUFFER, one->why},
+    };
+    int failed = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        failed |= curl->easy_setopt(one->easy, numbers[i].option, numbers[i].value);
+    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
+        failed |= curl->easy_setopt(one->easy, pointers[i].option, pointers[i].value);
+    failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_WRITEFUNCTION, take_body);
+    failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_HEADERFUNCTION, take_header);
+    const char *file = certificates();
+    if (file != NULL)
+        failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_CAINFO, file);
+    return failed == 0;
+}
+
+/* The handle goes back, and who waits is told. With the lock held. */
+static void finish(transfer *one, int failed) {
+    const presto__curl_functions *curl = client.curl;
+    presto__http_answer *answer = one->answer;
+    long code = 0;
+    if (one->easy != NULL) {
+        (void)curl->easy_getinfo(one->easy, PRESTO__CURLINFO_RESPONSE_CODE, &code);
+        curl->easy_reset(one->easy);
+        if (client.handle_count < KEPT_HANDLES)
+            client.handles[client.handle_count++] = one->easy;
+        else
+            curl->easy_cleanup(one->easy);
+        one->easy = NULL;
+    }
+    curl->slist_free_all(one->headers);
+    one->headers = NULL;
+    answer->code = (int)code;
+    answer->failed = failed;
+    if (failed != 0)
+        snprintf(answer->why, sizeof answer->why, "%s",
+                 one->why[0] != '\0' ? one->why : curl->easy_strerror(failed));
+    one->is_done = true;
+    pthread_cond_signal(&one->done);
+}
+
+/* With the lock held. */
+static void begin_all(void) {
+    while (client.first != NULL &&
+           client.running_count < sizeof client.running / sizeof client.running[0]) {
+        transfer *one = client.first;
+        client.first = one->next;
+        if (client.first == NULL)
+            client.last = &client.first;
+        if (!prepare(one) || client.curl->multi_add_handle(client.multi, one->easy) != 0)
+            finish(one, PRESTO__CURLE_OUT_OF_MEMORY);
+        else
+            client.running[client.running_count++] = one;
+    }
+}
+
+/* With the lock held: take it out of those that run. */
+static void end_one(size_t i, int failed) {
+    transfer *one = client.running[i];
+    (void)client.curl->multi_remove_handle(client.multi, one->easy);
+    client.running[i] = client.running[--client.running_count];
+    finish(one, failed);
+}
+
+static void end_unwanted(void) {
+    for (size_t i = client.running_count; i-- > 0;)
+        if (client.running[i]->is_unwanted)
+            end_one(i, PRESTO__CURLE_ABORTED);
+    client.has_unwanted = false;
+}
+
+static void end_done(void) {
+    int left;
+    const presto__curl_message *message;
+    while ((message = client.curl->multi_info_read(client.multi, &left)) != NULL) {
+        const void *easy = message->easy;
+        int result = message->data.result;
+        for (size_t i = 0; message->kind == 1 && i < client.running_count; i++)
+            if (client.running[i]->easy == easy) {
+                end_one(i, result);
+                break;
+            }
+    }
+}
+
+static void *serve(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&client.lock);
+    while (!client.is_ending) {
+        int running = 0;
+        begin_all();
+        if (client.has_unwanted)
+            end_unwanted();
+        pthread_mutex_unlock(&client.lock);
+        (void)client.curl->multi_perform(client.multi, &running);
+        pthread_mutex_lock(&client.lock);
+        end_done();
+        bool has_more = client.first != NULL || client.has_unwanted;
+        pthread_mutex_unlock(&client.lock);
+        if (!has_more)
+            (void)client.curl->multi_poll(client.multi, NULL, 0, IDLE_MS, NULL);
+        pthread_mutex_lock(&client.lock);
+    }
+    while (client.running_count > 0)
+        end_one(client.running_count - 1, PRESTO__CURLE_ABORTED);
+    pthread_mutex_unlock(&client.lock);
+    return NULL;
+}
+
+/* ---- its life ---- */
+
+/* At exit, before libcurl's libraries clean up: they were there when this was registered. */
+static void end_client(void) {
+    pthread_mutex_lock(&client.lock);
+    bool is_running = client.curl != NULL;
+    client.is_ending = true;
+    pthread_mutex_unlock(&client.lock);
+    if (!is_running)
+        return;
+    (void)client.curl->multi_wakeup(client.multi);
+    pthread_join(client.thread, NULL);
+    for (size_t i = 0; i < client.handle_count; i++)
+        client.curl->easy_cleanup(client.handles[i]);
+    (void)client.curl->multi_cleanup(client.multi);
+}
+
+/* In a child of fork: the thread is not there, and its connections are the parent's. */
+static void forget_client(void) {
+    const pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    client.lock = lock;
+    client.curl = NULL;
+    client.multi = NULL;
+    client.first = NULL;
+    client.last = &client.first;
+    client.running_count = client.handle_count = 0;
+    client.has_unwanted = false;
+}
+
+/* With the lock held. */
+static presto_status start(presto_error *err) {
+    static bool is_registered;
+    const presto__curl_functions *curl;
+    if (client.curl != NULL)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__curl_load(&curl, err));
+    if (!is_registered &&
+        (atexit(end_client) != 0 || pthread_atfork(NULL, NULL, forget_client) != 0))
+        return presto_fail_memory(err, sizeof client);
+    is_registered = true;
+    client.multi = curl->multi_init();
+    if (client.multi == NULL)
+        return presto_fail_memory(err, sizeof client);
+    (void)curl->multi_setopt(client.multi, PRESTO__CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
+    client.curl = curl;
+    int failed = presto__thread_start(&client.thread, serve, NULL);
+    if (failed != 0) {
+        client.curl = NULL;
+        (void)curl->multi_cleanup(client.multi);
+        return presto_fail_errno(err, failed, NULL, "cannot start a thread");
+    }
+    return PRESTO_OK;
+}
+
+/* ---- who asks ---- */
+
+static void enter(transfer *one) {
+    *client.last = one;
+    client.last = &one->next;
+    (void)client.curl->multi_wakeup(client.multi);
+}
+
+/* It is in the list still, so the thread has not seen it. */
+static bool leave(const transfer *one) {
+    for (transfer **at = &client.first; *at != NULL; at = &(*at)->next)
+        if (*at == one) {
+            *at = one->next;
+            if (*at == NULL)
+                client.last = at;
+            return true;
+        }
+    return false;
+}
+
+/* With the lock held, but not while it waits and asks. */
+static presto_status wait_for(transfer *one, presto_error *err) {
+    presto_status status = PRESTO_OK;
+    while (!one->is_done) {
+        uint64_t until_ns = presto__clock_ns() + ASK_NS;
+        const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                       .tv_nsec = (long)(until_ns % 1000000000)};
+        if (pthread_cond_timedwait(&one->done, &client.lock, &until) != ETIMEDOUT || status < 0)
+            continue;
+        pthread_mutex_unlock(&client.lock);
+        status = presto__stop_check(err);
+        pthread_mutex_lock(&client.lock);
+        if (status < 0 && !one->is_done) {
+            if (leave(one))
+                break;
+            one->is_unwanted = client.has_unwanted = true;
+            (void)client.curl->multi_wakeup(client.multi);
+        }
+    }
+    return status;
+}
+
+presto_status presto__http_transfer(const presto__http_request *request,
+                                    presto__http_answer *answer_out, presto_error *err) {
+    transfer one = {.request = request, .answer = answer_out};
+    pthread_condattr_t attributes;
+    memset(answer_out, 0, sizeof *answer_out);
+    int failed = pthread_condattr_init(&attributes);
+    if (failed == 0) {
+        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        if (failed == 0)
+            failed = pthread_cond_init(&one.done, &attributes);
+        pthread_condattr_destroy(&attributes);
+    }
+    if (failed != 0)
+        return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    pthread_mutex_lock(&client.lock);
+    presto_status status = start(err);
+    if (status == PRESTO_OK) {
+        enter(&one);
+        status = wait_for(&one, err);
+    }
+    pthread_mutex_unlock(&client.lock);
+    pthread_cond_destroy(&one.done);
+    return status;
+}
