@@ -60,6 +60,8 @@ if(PRESTO_HAVE_SENTENCEPIECE)
   set_tests_properties(cli.text_steps PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_SANITIZE=${PRESTO_SANITIZE}")
 endif()
-if(TEST cli.pipelines)  # hundreds of runs of the programs
-  set_tests_properties(cli.pipelines PROPERTIES TIMEOUT 900)
-endif()
+foreach(name pipelines sweep sweep_resume)  # hundreds of runs of the programs
+  if(TEST cli.${name})
+    set_tests_properties(cli.${name} PROPERTIES TIMEOUT 900)
+  endif()
+endforeach()

@@ -43,7 +43,7 @@ if(EXISTS ${venv_python})
         set(python ${PRESTO_SYSTEM_PYTHON})
       endif()
       add_test(NAME live.python_${name} COMMAND ${python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_${name}.py)
-      set_tests_properties(live.python_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+      set_tests_properties(live.python_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT
         "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TORCH_PYTHON=${PRESTO_SYSTEM_PYTHON};PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
     endforeach()
     add_test(NAME live.foreign_features COMMAND ${venv_python} -B ${live}/foreign_features.py)
