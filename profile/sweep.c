@@ -402,19 +402,18 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     PRESTO_TRY(check_options(options, err));
     *sweep_out = NULL;
     presto_pipeline *seekable = NULL;
-    PRESTO_TRY(add_seekable(paths, path_count, options, &seekable, err));
     presto_sweep *sweep = calloc(1, sizeof *sweep);
-    if (sweep == NULL) {
-        presto_pipeline_free(seekable);
+    if (sweep == NULL)
         return presto_fail_memory(err, sizeof *sweep);
-    }
-    if (seekable != NULL)
-        taken.pipeline = seekable;
-    sweep->adds_seekable = seekable != NULL;
     presto__stop_hook pass;
     presto__stop_scope before =
         presto__stop_enter(&pass, options->should_stop, options->should_stop_user);
-    presto_status status = presto__space_init(options->pipeline, options, &sweep->space, err);
+    presto_status status = add_seekable(paths, path_count, options, &seekable, err);
+    if (seekable != NULL)
+        taken.pipeline = seekable;
+    sweep->adds_seekable = seekable != NULL;
+    if (status == PRESTO_OK)
+        status = presto__space_init(options->pipeline, options, &sweep->space, err);
     if (status == PRESTO_OK)
         status = keep_input(sweep, paths, path_count, options, err);
     if (status == PRESTO_OK)

@@ -276,7 +276,9 @@ static presto_status look_at_few(presto__runner *few, presto_plan **plan_out,
     presto_loader_options_defaults(&loading);
     loading.threads = 0;
     loading.batch_samples = LOOKED_AT;
-    loading.errors = few->options->errors;
+    /* What cannot be read is told by the sweep itself. */
+    loading.errors = (presto_loader_errors){
+        .policy = PRESTO_ON_ERROR_SKIP, .skip_limit = UINT64_MAX, .skip_fraction = 1};
     return presto__loader_open(few->source, *plan_out, &loading, loader_out, err);
 }
 
