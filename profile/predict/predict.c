@@ -227,20 +227,19 @@ static size_t rank_open(const presto_sweep *sweep, ranked *open) {
 /* The best one, the next best ones, and some from all over the others. */
 static size_t choose_to_confirm(const presto_sweep *sweep, size_t wanted, size_t *list,
                                 ranked *open) {
-    size_t left = rank_open(sweep, open), count = 0;
-    bool best_is_open = can_run(sweep, sweep->best) && !was_run(sweep, sweep->best);
-    if (best_is_open && wanted > 0)
-        list[count++] = sweep->best;
-    size_t top = (wanted + 1) / 2, next = 0;
-    for (; next < left && count < top; next++)
-        if (!best_is_open || open[next].i != sweep->best)
-            list[count++] = open[next].i;
-    size_t spread = wanted - count < left - next ? wanted - count : left - next;
-    for (size_t k = 0; k < spread; k++) {
-        size_t at = next + (2 * k + 1) * (left - next) / (2 * spread);
-        if (!best_is_open || open[at].i != sweep->best)
-            list[count++] = open[at].i;
+    size_t ranks = rank_open(sweep, open), left = 0, count = 0;
+    for (size_t k = 0; k < ranks; k++) {
+        if (open[k].i != sweep->best)
+            open[left++] = open[k];
+        else if (wanted > 0)
+            list[count++] = sweep->best;
     }
+    size_t top = (wanted + 1) / 2, next = 0;
+    while (next < left && count < top)
+        list[count++] = open[next++].i;
+    size_t spread = wanted - count < left - next ? wanted - count : left - next;
+    for (size_t k = 0; k < spread; k++)
+        list[count++] = open[next + (2 * k + 1) * (left - next) / (2 * spread)].i;
     return count;
 }
 

@@ -261,7 +261,8 @@ class Sweep(SweepCase):
             if result["error"] is not None:
                 self.assertAlmostEqual(result["predicted_samples_per_s"] / result["cold_samples_per_s"] - 1, result["error"],
                                        delta=1e-6)
-        self.assertGreaterEqual(sum(r["error"] is not None for r in here), 2)
+        # On a busy machine, also of those on 64 threads: what waits for processors looks as if it waited for storage.
+        self.assertGreaterEqual(sum(r["error"] is not None for r in results["results"]), 2)
         self.assertGreater(sum(not r["measured"] for r in here), 0)
         elsewhere = [r for r in results["results"] if r["elsewhere"]]
         self.assertLessEqual({(r["threads"], r["measured"]) for r in elsewhere}, {(64, False)})
