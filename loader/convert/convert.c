@@ -97,8 +97,13 @@ static presto_status keep_stored(presto__conversion *job, const char *from, pres
         return PRESTO_OK;
     PRESTO_TRY(presto_pipeline_representation_named(pipeline, from, false, &here, err));
     if (presto_pipeline_representation_steps(pipeline, chosen) <
-        presto_pipeline_representation_steps(pipeline, here))
-        job->stored = presto_pipeline_representation_name(pipeline, here);
+        presto_pipeline_representation_steps(pipeline, here)) {
+        /* The result names it, and lives longer than `indexed`, which has one name more. */
+        const presto_pipeline *theirs = job->options->pipeline;
+        size_t same = presto_pipeline_representation_find(theirs, from);
+        job->stored =
+            same == SIZE_MAX ? PRESTO_SEEKABLE : presto_pipeline_representation_name(theirs, same);
+    }
     return PRESTO_OK;
 }
 

@@ -158,7 +158,9 @@ static presto_status fail_other(const presto__input_request *request, const pres
                            "%s holds '" PRESTO_SEEKABLE
                            "', which pipeline %s does not have: --set " PRESTO_SET_SEEKABLE
                            " adds it, --set index-jpeg.OPTION=VALUE sets the options that the "
-                           "dataset was written with; or leave the pipeline out",
+                           "dataset was written with, if it is the same pipeline otherwise; or "
+                           "leave the pipeline out, or give --from with the representation that "
+                           "the dataset holds",
                            request->paths[0], presto_pipeline_name(input->pipeline));
     if (!has_pipeline(request))
         return presto_fail(
@@ -230,7 +232,7 @@ static presto_status check_stored(const presto__input_request *request, const pr
     if (file == NULL)
         return presto_fail_memory(err, strlen(request->paths[0]));
     status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                         "bad dataset.json: 'stored': %.400s", why.message);
+                         "bad dataset.json: 'stored' (in older ones 'split'): %.400s", why.message);
     presto_error_set_file(err, file);
     free(file);
     return status;
