@@ -130,8 +130,13 @@ static presto_status read_shared(const char *variable_name, const char *file, pr
 static presto_status take(char **text_io, presto_span value, presto_error *err) {
     if (*text_io != NULL || value.bytes == 0)
         return PRESTO_OK;
-    *text_io = strndup((const char *)value.data, value.bytes);
-    return *text_io == NULL ? presto_fail_memory(err, value.bytes) : PRESTO_OK;
+    char *text = malloc(value.bytes + 1); /* no strndup: nothing ends the file's text */
+    if (text == NULL)
+        return presto_fail_memory(err, value.bytes);
+    memcpy(text, value.data, value.bytes);
+    text[value.bytes] = '\0';
+    *text_io = text;
+    return PRESTO_OK;
 }
 
 static presto_status take_variables(presto__s3_settings *settings, presto_error *err) {
