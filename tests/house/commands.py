@@ -188,7 +188,9 @@ def run_rows(desk, name, text, folder):
 
 
 def check_named(desk, where, command, folder):
-    """It runs, or lacks nothing but operands and arguments."""
+    """It runs, or lacks nothing but operands and arguments, or cannot be run here."""
+    if pages.reason(command) is not None:
+        return
     code, shown = desk.paste(command, folder)
     if code != 0 and not (code == 2 and INCOMPLETE.search(shown)):
         desk.fail(where, command, code, shown)
