@@ -59,7 +59,9 @@ class Decide(SweepCase):
                 self.assertIn("Undecided", results["recommendation"]["reason"])
                 self.assertIn("not run", results["recommendation"]["reason"])
             else:
-                self.assertTrue(sure["is_decided"] or sure["rivals"])
+                self.assertTrue(sure["is_decided"] or sure["rivals"] or sure["start_part"] > 0)
+                if not sure["is_decided"]:  # a start that counts is one reason
+                    self.assertIn("Undecided", results["recommendation"]["reason"])
 
     def test_beyond_this_machine_it_is_undecided_and_says_so(self):
         _, results = self.predicted(self.new("sweep"), "--threads", "512", "--confirm", "0")
