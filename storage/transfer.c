@@ -144,17 +144,17 @@ static const char *certificates(void) {
     return NULL; /* those that the system's libcurl knows */
 }
 
-/* False: no memory. */
-static bool prepare(transfer *one) {
+/* Returns: a code of libcurl: 0 if it may be sent. */
+static int prepare(transfer *one) {
     const presto__curl_functions *curl = client.curl;
     const presto__http_request *request = one->request;
     one->easy = client.handle_count > 0 ? client.handles[--client.handle_count] : curl->easy_init();
     if (one->easy == NULL)
-        return false;
+        return PRESTO__CURLE_OUT_OF_MEMORY;
     for (size_t i = 0; i < request->header_count; i++) {
         void *longer = curl->slist_append(one->headers, request->headers[i]);
         if (longer == NULL)
-            return false;
+            return PRESTO__CURLE_OUT_OF_MEMORY;
         one->headers = longer;
     }
     const struct {
@@ -166,7 +166,6 @@ static bool prepare(transfer *one) {
         {PRESTO__CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS},
         {PRESTO__CURLOPT_LOW_SPEED_LIMIT, 1},
         {PRESTO__CURLOPT_LOW_SPEED_TIME, STALLED_S},
-        {PRESTO__CURLOPT_BUFFERSIZE, BUFFER_BYTES},
         {PRESTO__CURLOPT_TCP_KEEPALIVE, 1},
         {PRESTO__CURLOPT_PATH_AS_IS, 1},
         {PRESTO__CURLOPT_SUPPRESS_CONNECT_HEADERS, 1}, /* of a proxy */
@@ -184,16 +183,22 @@ static bool prepare(transfer *one) {
         {PRESTO__CURLOPT_ERRORBUFFER, one->why},
     };
     int failed = 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        failed |= curl->easy_setopt(one->easy, numbers[i].option, numbers[i].value);
-    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
-        failed |= curl->easy_setopt(one->easy, pointers[i].option, pointers[i].value);
-    failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_WRITEFUNCTION, take_body);
-    failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_HEADERFUNCTION, take_header);
+    /* Without these it works as well: names are looked up without a thread that must be waited for,
+     * and the buffer cannot be changed while one is in use. */
+    (void)curl->easy_setopt(one->easy, PRESTO__CURLOPT_QUICK_EXIT, 1L);
+    (void)curl->easy_setopt(one->easy, PRESTO__CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    for (size_t i = 0; failed == 0 && i < sizeof numbers / sizeof numbers[0]; i++)
+        failed = curl->easy_setopt(one->easy, numbers[i].option, numbers[i].value);
+    for (size_t i = 0; failed == 0 && i < sizeof pointers / sizeof pointers[0]; i++)
+        failed = curl->easy_setopt(one->easy, pointers[i].option, pointers[i].value);
+    if (failed == 0)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_WRITEFUNCTION, take_body);
+    if (failed == 0)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_HEADERFUNCTION, take_header);
     const char *file = certificates();
-    if (file != NULL)
-        failed |= curl->easy_setopt(one->easy, PRESTO__CURLOPT_CAINFO, file);
-    return failed == 0;
+    if (failed == 0 && file != NULL)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_CAINFO, file);
+    return failed;
 }
 
 /* The handle goes back, and who waits is told. With the lock held. */
@@ -203,8 +208,10 @@ static void finish(transfer *one, int failed) {
     long code = 0;
     if (one->easy != NULL) {
         (void)curl->easy_getinfo(one->easy, PRESTO__CURLINFO_RESPONSE_CODE, &code);
-        curl->easy_reset(one->easy);
-        if (client.handle_count < KEPT_HANDLES)
+        if (failed == 0)
+            curl->easy_reset(one->easy);
+        /* After a failure it may not be as new: it keeps a buffer. */
+        if (failed == 0 && client.handle_count < KEPT_HANDLES)
             client.handles[client.handle_count++] = one->easy;
         else
             curl->easy_cleanup(one->easy);
@@ -221,16 +228,25 @@ static void finish(transfer *one, int failed) {
     pthread_cond_signal(&one->done);
 }
 
+/* With the lock held: the first one that is not begun, of at least one. */
+static transfer *take_first(void) {
+    transfer *one = client.first;
+    client.first = one->next;
+    if (client.first == NULL)
+        client.last = &client.first;
+    return one;
+}
+
 /* With the lock held. */
 static void begin_all(void) {
     while (client.first != NULL &&
            client.running_count < sizeof client.running / sizeof client.running[0]) {
-        transfer *one = client.first;
-        client.first = one->next;
-        if (client.first == NULL)
-            client.last = &client.first;
-        if (!prepare(one) || client.curl->multi_add_handle(client.multi, one->easy) != 0)
-            finish(one, PRESTO__CURLE_OUT_OF_MEMORY);
+        transfer *one = take_first();
+        int failed = prepare(one);
+        if (failed == 0 && client.curl->multi_add_handle(client.multi, one->easy) != 0)
+            failed = PRESTO__CURLE_OUT_OF_MEMORY;
+        if (failed != 0)
+            finish(one, failed);
         else
             client.running[client.running_count++] = one;
     }
@@ -285,6 +301,8 @@ static void *serve(void *unused) {
     }
     while (client.running_count > 0)
         end_one(client.running_count - 1, PRESTO__CURLE_ABORTED);
+    while (client.first != NULL)
+        finish(take_first(), PRESTO__CURLE_ABORTED);
     pthread_mutex_unlock(&client.lock);
     return NULL;
 }
@@ -315,13 +333,16 @@ static void forget_client(void) {
     client.first = NULL;
     client.last = &client.first;
     client.running_count = client.handle_count = 0;
-    client.has_unwanted = false;
+    client.has_unwanted = client.is_ending = false;
 }
 
 /* With the lock held. */
 static presto_status start(presto_error *err) {
     static bool is_registered;
     const presto__curl_functions *curl;
+    if (client.is_ending)
+        return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                           "nothing is requested any more: the process is ending");
     if (client.curl != NULL)
         return PRESTO_OK;
     PRESTO_TRY(presto__curl_load(&curl, err));
