@@ -107,20 +107,56 @@ out:
     return status;
 }
 
+/* Is there a folder at `path`? A server that does not say is an error: its URL may mean either. */
+static presto_status look_for_folder(const char *path, bool *is_folder_out, presto_error *err) {
+    if (!presto__path_is_remote(path)) {
+        *is_folder_out = presto__object_is_folder(path);
+        return PRESTO_OK;
+    }
+    presto__object_info info;
+    presto_error why;
+    presto_status status = presto__object_find(path, &info, &why);
+    if (status < 0 && status != PRESTO_ERR_NOT_FOUND) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    *is_folder_out = status == PRESTO_OK && info.type == PRESTO__OBJECT_FOLDER;
+    return PRESTO_OK;
+}
+
+/* Are the paths one folder, or files of one folder? */
+static presto_status look_together(const char *const *paths, size_t count, const char *dir,
+                                   bool *are_out, presto_error *err) {
+    bool are = true;
+    for (size_t i = 1; i < count && are; i++) {
+        bool is_folder;
+        PRESTO_TRY(look_for_folder(paths[i], &is_folder, err));
+        char *other = is_folder ? NULL : presto__folder_of(paths[i]);
+        are = other != NULL && strcmp(other, dir) == 0;
+        free(other);
+    }
+    *are_out = are;
+    return PRESTO_OK;
+}
+
 presto_status presto__dataset_find_ours(const char *const *paths, size_t path_count,
                                         presto_dataset_info *info, char **dir_out,
                                         presto_error *err) {
-    char *dir = presto__object_is_folder(paths[0]) ? strdup(paths[0]) : presto__folder_of(paths[0]);
+    bool folder;
+    PRESTO_TRY(look_for_folder(paths[0], &folder, err));
+    char *dir = folder ? strdup(paths[0]) : presto__folder_of(paths[0]);
     if (dir == NULL)
         return presto_fail_memory(err, strlen(paths[0]));
-    bool folder = presto__object_is_folder(paths[0]);
     bool together = !folder || path_count == 1;
-    for (size_t i = 1; i < path_count && together; i++) {
-        char *other = presto__object_is_folder(paths[i]) ? NULL : presto__folder_of(paths[i]);
-        together = other != NULL && strcmp(other, dir) == 0;
-        free(other);
+    presto_status status = PRESTO_OK;
+    if (together)
+        status = look_together(paths, path_count, dir, &together, err);
+    if (status < 0) {
+        free(dir);
+        return status;
     }
-    presto_status status = PRESTO_END;
+    status = PRESTO_END;
     if (together) {
         status = presto__dataset_info_read(dir, info, err);
         if (status == PRESTO_ERR_NOT_FOUND)
