@@ -18,6 +18,7 @@
 #include "../../../base/memory_internal.h"
 #include "../../../base/retry_internal.h"
 #include "../../../records/records_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "source_dataset_internal.h"
 
 /* ---- fetching ---- */
@@ -81,6 +82,14 @@ static bool may_fetch(const presto__dataset_reader *reader, presto_shard *shard,
            presto_arena_may_grow(reader->base.grower, (size_t)(end - start) - has);
 }
 
+/* A server that failed after all tries would fail for each record of its block, and for those of
+ * others: nothing more is asked for. The first record that is wanted says why. */
+static bool is_lost(const presto__dataset_reader *reader, const presto__record_place *place,
+                    presto_status status) {
+    return status == PRESTO_ERR_IO &&
+           presto__path_is_remote(presto_dataset_shard_path(reader->dataset, place->shard));
+}
+
 /* Read one run, sorted[first..end), into the next block: the records [record, record + count) of
  * one shard. */
 static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *blocks, size_t first,
@@ -106,13 +115,13 @@ static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *b
         blocks->count++;
         return PRESTO_OK;
     }
-    if (count == 1 || presto__dataset_is_fatal(status))
+    if (count == 1 || presto__dataset_is_fatal(status) || is_lost(reader, sorted[first], status))
         return status;
     /* A shard that was cut has no more records. */
     uint64_t records = presto_shard_records(shard);
     for (size_t i = first; i < end && sorted[i]->record < records; i++) {
         status = fetch_run(reader, blocks, i, i + 1, NULL);
-        if (presto__dataset_is_fatal(status))
+        if (presto__dataset_is_fatal(status) || is_lost(reader, sorted[i], status))
             return status;
     }
     return PRESTO_OK;
@@ -124,16 +133,21 @@ static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *b
 static presto_status fetch_walked(presto__dataset_reader *reader, presto__blocks *blocks,
                                   presto_error *err) {
     size_t at = 0;
+    bool has_lost = false;
     for (size_t s = 0; s < reader->walked_count && at < reader->count; s++) {
         const presto__walked_stretch *walked = &reader->walked[s];
         size_t left = reader->count - at;
         size_t end = at + (walked->found.count < left ? walked->found.count : left);
         bool is_fault = walked->found.fault.status < 0;
-        if (walked->block != SIZE_MAX)
+        if (walked->block != SIZE_MAX) {
             PRESTO_TRY(presto__dataset_check_stretch(reader->dataset, &walked->found,
                                                      &blocks->items[walked->block], err));
-        else if (!is_fault && presto__dataset_is_fatal(fetch_run(reader, blocks, at, end, NULL)))
-            return presto_fail_memory(err, 0);
+        } else if (!is_fault && !has_lost) {
+            presto_status status = fetch_run(reader, blocks, at, end, NULL);
+            if (presto__dataset_is_fatal(status))
+                return presto_fail_memory(err, 0);
+            has_lost = is_lost(reader, reader->sorted[at], status);
+        }
         for (size_t i = at; i < end && (is_fault || walked->block != SIZE_MAX); i++) {
             reader->places[i].stretch = &walked->found;
             reader->places[i].block = walked->block;
@@ -167,6 +181,8 @@ presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *number
         presto_status status = fetch_run(reader, blocks, first, end, NULL);
         if (presto__dataset_is_fatal(status))
             return presto_fail_memory(err, 0);
+        if (is_lost(reader, reader->sorted[first], status))
+            break;
         first = end;
     }
     base->stats.read_ns += presto__clock_ns() - start;
