@@ -20,6 +20,7 @@
 
 #include "../base/clock_internal.h"
 #include "../base/file_internal.h"
+#include "../base/retry_internal.h"
 #include "../base/stop_internal.h"
 #include "curl_internal.h"
 
@@ -310,7 +311,8 @@ static int64_t time_of(const char *text) {
     char name[4] = "";
     int day, year, hour, minute, second;
     if (sscanf(text, "%*3s, %d %3s %d %d:%d:%d", &day, name, &year, &hour, &minute, &second) != 6 ||
-        strlen(name) != 3 || year < 1970 || year > 9999)
+        strlen(name) != 3 || year < 1970 || year > 2200 || day < 1 || day > 31 || hour < 0 ||
+        hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
         return 0;
     const char *found = strstr(months, name);
     if (found == NULL || (found - months) % 3 != 0)
@@ -368,7 +370,8 @@ static presto_status look_first(remote_object *object, presto_error *err) {
                               HEAD_BYTES};
     uint64_t bytes;
     PRESTO_TRY(ask(&to, &wish, &answer, err));
-    if (answer.code == 200 && answer.is_longer)
+    /* All of a small one may come as it is; an end that the server does not announce may be a cut. */
+    if (answer.code == 200 && (answer.is_longer || answer.length != answer.bytes))
         return fail_ranges(object->path, err);
     if (answer.code == 200) /* all of it; or, of an empty one, nothing */
         bytes = answer.bytes;
@@ -418,11 +421,44 @@ static bool is_same(const remote_object *object, const presto__http_answer *answ
            bytes == object->info.bytes;
 }
 
+/* What was open cannot be read any more: its keys have expired, it was deleted, another server
+ * answers. That is no fault of one record, so leaving the record out would not help. */
+static presto_status fail_open(const presto_error *why, presto_error *err) {
+    presto_error failure = *why;
+    if (!presto__is_machine_failure(why)) {
+        failure.status = PRESTO_ERR_IO;
+        failure.sys_errno = EIO;
+    }
+    if (err != NULL)
+        *err = failure;
+    return failure.status;
+}
+
+/* The bytes are not in the head. */
+static presto_status read_range(const remote_object *object, const presto__remote_wish *wish,
+                                void *data, presto_error *err) {
+    size_t bytes = (size_t)(wish->last - wish->first) + 1;
+    presto__http_answer answer;
+    const remote_target to = {object->address, object->self, object->path, data, bytes};
+    PRESTO_TRY(ask(&to, wish, &answer, err));
+    if (answer.code == 200)
+        return fail_ranges(object->path, err);
+    if (answer.code != 206 || answer.bytes != bytes || !is_same(object, &answer))
+        return fail_changed(object->path, err);
+    return PRESTO_OK;
+}
+
+/* May the ETag be sent as it came? Weak ones may not, and one that was cut is another one. */
+static bool is_strong(const char *etag) {
+    size_t bytes = strlen(etag);
+    return bytes >= 2 && etag[0] == '"' && etag[bytes - 1] == '"';
+}
+
 presto_status presto__remote_read(const presto__object_place *place, void *data, size_t bytes,
                                   size_t *got_out, presto_error *err) {
     const remote_object *object = place->object.state;
     uint64_t end = object->info.bytes;
-    presto__http_answer answer;
+    presto_error why;
     if (place->offset >= end || bytes == 0) {
         *got_out = 0;
         return PRESTO_OK;
@@ -437,13 +473,9 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
     const presto__remote_wish wish = {.has_range = true,
                                       .first = place->offset,
                                       .last = place->offset + bytes - 1,
-                                      .etag = object->etag[0] == '"' ? object->etag : NULL};
-    const remote_target to = {object->address, object->self, object->path, data, bytes};
-    PRESTO_TRY(ask(&to, &wish, &answer, err));
-    if (answer.code == 200)
-        return fail_ranges(object->path, err);
-    if (answer.code != 206 || answer.bytes != bytes || !is_same(object, &answer))
-        return fail_changed(object->path, err);
+                                      .etag = is_strong(object->etag) ? object->etag : NULL};
+    if (read_range(object, &wish, data, &why) < 0)
+        return fail_open(&why, err);
     *got_out = bytes;
     return PRESTO_OK;
 }

@@ -4,8 +4,10 @@
  * again, as the same file, when a thread needs them. Lock order: a shard's own lock, then the
  * pool's. Locks of other shards are only tried.
  */
+#include <errno.h>
 #include <sys/resource.h>
 
+#include "../../base/retry_internal.h"
 #include "shard_parts_internal.h"
 
 #define FILES_IF_UNLIMITED 128
@@ -143,16 +145,26 @@ void presto__fd_pool_leave(presto_shard *shard) {
     pthread_mutex_unlock(&shard->pool->lock);
 }
 
-/* With the shard's lock held. */
+/* With the shard's lock held. What a server does not give any more is no fault of one record: leaving
+ * it out would not help. */
 static presto_status reopen(presto_shard *shard, presto_error *err) {
     presto__object_info info = {0};
     presto__object object = {0};
-    PRESTO_TRY(presto__object_open(shard->path, &object, &info, err));
-    if (!presto__object_is_same(&info, &shard->info)) {
+    presto_error why;
+    presto_status status = presto__object_open(shard->path, &object, &info, &why);
+    if (status == PRESTO_OK && !presto__object_is_same(&info, &shard->info)) {
         presto__object_close(&object);
-        presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                                           "the file has been replaced or changed while in use");
-        presto_error_set_file(err, shard->path);
+        status = presto_fail(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the file has been replaced or changed while in use");
+        presto_error_set_file(&why, shard->path);
+    }
+    if (status < 0 && shard->is_remote && !presto__is_machine_failure(&why)) {
+        why.status = status = PRESTO_ERR_IO;
+        why.sys_errno = EIO;
+    }
+    if (status < 0) {
+        if (err != NULL)
+            *err = why;
         return status;
     }
     shard->object = object;
