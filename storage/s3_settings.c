@@ -194,9 +194,11 @@ static presto_status take_profile(presto__s3_settings *settings, presto_span tex
         *has_profile_io |= is_there;
     }
     if (settings->access_key != NULL ||
-        !presto__ini_find(text, profile, "aws_access_key_id", &value, &is_there))
+        !presto__ini_find(text, profile, "aws_access_key_id", &value, &is_there) ||
+        value.bytes == 0)
         return PRESTO_OK;
-    if (!presto__ini_find(text, profile, "aws_secret_access_key", &secret, &is_there))
+    if (!presto__ini_find(text, profile, "aws_secret_access_key", &secret, &is_there) ||
+        secret.bytes == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the profile '%s' has aws_access_key_id and no aws_secret_access_key",
                            profile);
@@ -231,6 +233,24 @@ static presto_status take_files(presto__s3_settings *settings, presto_error *err
     return status;
 }
 
+static presto_status check_endpoint(const char *endpoint, presto_error *err) {
+    if (strncasecmp(endpoint, "http://", 7) != 0 && strncasecmp(endpoint, "https://", 8) != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the endpoint '%s' is no URL: it begins with https:// or http://",
+                           endpoint);
+    const char *host = strstr(endpoint, "://") + strlen("://");
+    if (strchr(host, '@') != NULL) /* not shown: it may be a password */
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the endpoint has a user's name or an '@': requests are signed with "
+                           "the keys of AWS_ACCESS_KEY_ID or of a profile");
+    if (host[0] == '\0' || host[0] == '/' || host[0] == ':' || strpbrk(host, "?# \t\r\n") != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the endpoint '%s' is no https://HOST, https://HOST:PORT or "
+                           "https://HOST/PATH",
+                           endpoint);
+    return PRESTO_OK;
+}
+
 static presto_status check(presto__s3_settings *settings, presto_error *err) {
     char *endpoint = settings->endpoint;
     if (settings->region == NULL)
@@ -239,11 +259,8 @@ static presto_status check(presto__s3_settings *settings, presto_error *err) {
         if (strchr("abcdefghijklmnopqrstuvwxyz0123456789-", settings->region[i]) == NULL)
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                "'%s' is no region: us-east-1, eu-central-1, ...", settings->region);
-    if (endpoint != NULL && strncasecmp(endpoint, "http://", 7) != 0 &&
-        strncasecmp(endpoint, "https://", 8) != 0)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "the endpoint '%s' is no URL: it begins with https:// or http://",
-                           endpoint);
+    if (endpoint != NULL)
+        PRESTO_TRY(check_endpoint(endpoint, err));
     for (size_t bytes = endpoint == NULL ? 0 : strlen(endpoint);
          bytes > 0 && endpoint[bytes - 1] == '/'; bytes--)
         endpoint[bytes - 1] = '\0';
