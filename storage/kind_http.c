@@ -13,10 +13,28 @@ static bool http_owns(const char *path) {
     return strncasecmp(path, "http://", 7) == 0 || strncasecmp(path, "https://", 8) == 0;
 }
 
+/* The error names the URL without what stands before the host: that may be a password. */
+static presto_status fail_user(const char *path, const char *host, presto_error *err) {
+    char shown[512];
+    int scheme_bytes = (int)strcspn(path, "/") + 2;
+    snprintf(shown, sizeof shown, "%.*s...@%s", scheme_bytes, path, host);
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                    "a URL has no user's name and password here: a server that asks for them is "
+                    "not supported");
+    presto_error_set_file(err, shown);
+    return status;
+}
+
 static presto_status http_make(const char *path, void **self_out, presto_error *err) {
     if (strpbrk(path, " \t\r\n") != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a URL has no spaces: write %%20");
+    const char *host = strstr(path, "://") + strlen("://");
+    size_t host_bytes = strcspn(host, "/?#");
+    for (size_t i = host_bytes; i-- > 0;)
+        if (host[i] == '@')
+            return fail_user(path, host + i + 1, err);
     *self_out = strdup(path);
     return *self_out == NULL ? presto_fail_memory(err, strlen(path)) : PRESTO_OK;
 }
