@@ -307,6 +307,20 @@ static bool same_offsets(const verifier *v, const presto__index *index) {
     return true;
 }
 
+/* Is there an index, which may be read? PRESTO_ERR_IO: that cannot be said, or it may not. */
+static presto_status find_index(const char *name, bool *is_there_out, presto_error *err) {
+    presto__object_info info;
+    if (!presto__path_is_remote(name)) {
+        *is_there_out = access(name, F_OK) == 0;
+        return *is_there_out && access(name, R_OK) != 0
+                   ? presto_fail_errno(err, errno, NULL, "its index cannot be opened")
+                   : PRESTO_OK;
+    }
+    presto_status status = presto__object_find(name, &info, err);
+    *is_there_out = status == PRESTO_OK && info.type == PRESTO__OBJECT_FILE;
+    return status == PRESTO_ERR_NOT_FOUND ? PRESTO_OK : status;
+}
+
 static presto_status check_index(verifier *v, presto_error *err) {
     presto__object_info info;
     presto__index index = {0};
@@ -315,11 +329,15 @@ static presto_status check_index(verifier *v, presto_error *err) {
     char *name = presto__index_name(v->path);
     if (name == NULL)
         return presto_fail_memory(err, strlen(v->path));
-    bool is_there = access(name, F_OK) == 0;
-    int unreadable = is_there && access(name, R_OK) != 0 ? errno : 0;
-    if (unreadable != 0) {
+    bool is_there;
+    presto_status found = find_index(name, &is_there, &fault);
+    if (found < 0) {
         free(name);
-        (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
+        if (found != PRESTO_ERR_IO) {
+            if (err != NULL)
+                *err = fault;
+            return found;
+        }
         return report_file(v, PRESTO_FAULT_IO, fault.message, err);
     }
     if (!is_there || presto__object_open(v->path, &object, &info, NULL) != PRESTO_OK) {
