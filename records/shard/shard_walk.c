@@ -156,14 +156,10 @@ static presto_status fill_window(presto__shard_walker *walk, size_t need, size_t
         !presto_arena_may_grow(grower, window->capacity / 2 + want))
         return presto_fail_memory(err, want);
     PRESTO_TRY(presto_buffer_reserve(window, want, err));
-    /* The records before have been found, and are to be given. */
-    presto__stop_scope pass = presto__stop_bind((presto__stop_scope){.hook = NULL});
-    presto_status status =
-        presto__read_at((presto__object_place){hop->object, hop->shard->path, at},
-                        window->data + window->bytes, want, &got, err);
-    (void)presto__stop_bind(pass);
-    window->bytes += status < 0 ? 0 : got;
-    return status;
+    PRESTO_TRY(presto__read_at((presto__object_place){hop->object, hop->shard->path, at},
+                               window->data + window->bytes, want, &got, err));
+    window->bytes += got;
+    return PRESTO_OK;
 }
 
 /* The size of the frame that comes next; 0: there is no whole one. */
@@ -234,11 +230,16 @@ static presto_status find_records(presto__shard_walker *walk, const presto__walk
             break;
         size_t room = limits->bytes - done;
         size_t wish = guess(walk, limits->records - count, room);
-        PRESTO_TRY(fill_window(walk, HEADER, wish, limits->grower, err));
-        uint64_t frame = next_frame(walk);
+        presto_status status = fill_window(walk, HEADER, wish, limits->grower, err);
+        uint64_t frame = status < 0 ? 0 : next_frame(walk);
+        if (frame > 0 && (count == 0 || frame <= room))
+            status = fill_window(walk, (size_t)frame, wish, limits->grower, err);
+        if (status == PRESTO_ERR_STOPPED && count > 0)
+            break; /* those that were found are given first */
+        if (status < 0)
+            return status;
         if (frame == 0 || (count > 0 && frame > room))
             break;
-        PRESTO_TRY(fill_window(walk, (size_t)frame, wish, limits->grower, err));
         if (hop->bytes.bytes - done < frame)
             break;
         PRESTO_TRY(presto_buffer_append(&found->offsets,
