@@ -465,7 +465,7 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
     }
     if (bytes > end - place->offset)
         bytes = (size_t)(end - place->offset);
-    if (place->offset + bytes <= object->head_bytes) {
+    if (place->offset + bytes <= object->head_bytes && !place->object.is_again) {
         memcpy(data, object->head + place->offset, bytes);
         *got_out = bytes;
         return PRESTO_OK;

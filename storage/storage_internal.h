@@ -25,6 +25,7 @@ typedef struct presto__object {
         int fd;
         void *state;
     };
+    bool is_again; /* what was read of it does not hold: read from the storage, not from memory */
 } presto__object;
 
 typedef enum presto__object_type {

@@ -48,6 +48,7 @@ typedef struct fetch {
     bool described;    /* ... once there is one */
     bool is_by_index;  /* the places come from the index file ... */
     bool misplaced;    /* ... and a record is not there */
+    bool is_again;     /* what was read does not hold */
 } fetch;
 
 /* For callers that want to know: the first damage of this fetch. */
@@ -201,6 +202,7 @@ static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data
     reading in = {.start = offsets[i], .data = data};
     in.bytes = (size_t)(offsets[end] - offsets[i]);
     PRESTO_TRY(presto__shard_acquire(job->shard, &in.object, job->err));
+    in.object.is_again = job->is_again;
     presto_status status = PRESTO_OK;
     while (i < end && status == PRESTO_OK) {
         size_t at = (size_t)(offsets[i] - in.start);
@@ -365,6 +367,16 @@ static presto_status fetch_all(fetch *job, size_t count) {
     return PRESTO_OK;
 }
 
+/* May what does not hold be whole if it is read once more? */
+static bool may_be_the_network(const fetch *job) {
+    presto_shard *shard = job->shard;
+    if (!shard->is_remote)
+        return false;
+    if (shard->compression == PRESTO_FILE_PLAIN)
+        return job->described;
+    return (job->described || job->misplaced) && presto__shard_drop_stream(shard);
+}
+
 presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                  presto_block *block, presto_error *err) {
     if (!presto__shard_has(shard, first, count)) {
@@ -380,9 +392,9 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
         return PRESTO_OK;
     fetch job = {.shard = shard, .block = block, .first = first, .err = err};
     presto_status status = fetch_all(&job, count);
-    if (job.described && shard->is_remote) { /* the network may have done it */
+    if (may_be_the_network(&job)) {
         uint64_t read_bytes = block->file_bytes_read;
-        job = (fetch){.shard = shard, .block = block, .first = first, .err = err};
+        job = (fetch){.shard = shard, .block = block, .first = first, .err = err, .is_again = true};
         status = fetch_all(&job, count);
         block->file_bytes_read += read_bytes;
     }
@@ -410,11 +422,14 @@ static presto_status read_stretch_again(fetch *job, const presto__stretch *stret
     presto__object object;
     size_t got, bytes = (size_t)(job->offsets[stretch->count] - job->offsets[0]);
     PRESTO_TRY(presto__shard_acquire(job->shard, &object, err));
+    object.is_again = true;
     presto_status status =
         presto__read_at((presto__object_place){object, job->shard->path, job->offsets[0]},
                         job->block->bytes_.data, bytes, &got, err);
     presto__shard_release(job->shard);
     PRESTO_TRY(status);
+    if (got < bytes)
+        return presto__shard_fail_short(job->shard, job->first, job->offsets[0] + got, err);
     job->described = false;
     parse_records(job, 0, stretch->count, job->block->bytes_.data);
     return PRESTO_OK;
@@ -427,7 +442,7 @@ presto_status presto__stretch_check(presto_shard *shard, const presto__stretch *
     block->record_count = 0;
     PRESTO_TRY(block_reserve(block, stretch->count, err));
     parse_records(&job, 0, stretch->count, block->bytes_.data);
-    if (job.described && shard->is_remote)
+    if (job.described && shard->is_remote && shard->compression == PRESTO_FILE_PLAIN)
         PRESTO_TRY(read_stretch_again(&job, stretch, err));
     block->record_count = stretch->count;
     return PRESTO_OK;

@@ -141,6 +141,19 @@ static bool is_damage(presto_status status) {
            status == PRESTO_ERR_LIMIT;
 }
 
+/* As hop_once. The network may have changed a header: what does not hold is read once more. */
+static presto_status hop_surely(presto__hopper *hop, uint64_t offset, uint64_t *next_out,
+                                presto_error *err) {
+    presto_status status = hop_once(hop, offset, next_out, err);
+    if (!is_damage(status) || !hop->shard->is_remote || hop->stream != NULL)
+        return status;
+    hop->bytes.bytes = 0;
+    hop->object.is_again = true;
+    status = hop_once(hop, offset, next_out, err);
+    hop->object.is_again = false;
+    return status;
+}
+
 /*
  * The range from `offset` on has no whole frame. It takes the place of a record, so that readers of
  * the shard meet it there. PRESTO_END: it reaches the end of the file.
@@ -182,7 +195,7 @@ presto_status presto__hop_step(presto__hopper *hop, presto_error *err) {
     presto__found *found = hop->found;
     uint64_t next = 0, record = found->record_count;
     presto_error why;
-    presto_status status = hop->at_end ? PRESTO_END : hop_once(hop, hop->offset, &next, &why);
+    presto_status status = hop->at_end ? PRESTO_END : hop_surely(hop, hop->offset, &next, &why);
     if (status == PRESTO_END)
         return PRESTO_END;
     if (is_damage(status) && hop->offset == 0)

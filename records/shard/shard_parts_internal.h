@@ -75,7 +75,8 @@ struct presto_shard {
     /* Of a compressed file. Guarded by stream_lock. */
     pthread_mutex_t stream_lock;
     presto__byte_stream *stream;
-    bool has_ended; /* the stream has delivered its last record */
+    bool has_ended;        /* the stream has delivered its last record */
+    unsigned stream_drops; /* so often it was dropped to read what does not hold once more */
 };
 
 /** presto__shard_reaches, without a call: single records are fetched, too. */
@@ -90,6 +91,9 @@ static inline bool presto__shard_has(const presto_shard *shard, uint64_t first, 
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
 /** The shard is about to be freed. */
 void presto__fd_pool_leave(presto_shard *shard);
+/** What it has read may not be what is stored: the next read begins anew. False: that was done so
+ * often that it is. */
+bool presto__shard_drop_stream(presto_shard *shard);
 /** Its stream has ended; the stream of another one may be freed. With the shard's stream_lock
  * held. */
 void presto__fd_pool_end_stream(presto_shard *shard);

@@ -7,6 +7,8 @@
 
 /* This much is kept behind the last fetch. */
 #define BEHIND_BYTES ((uint64_t)16 << 20)
+/* Each time, all before is read once more. A file that is damaged where it lies is read so often. */
+#define MOST_DROPS 16
 
 /* The stream, reading from `object` and no farther than `start`. */
 static presto_status ready_stream(presto_shard *shard, presto__object object, uint64_t start,
@@ -55,6 +57,7 @@ presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *off
     presto__object object;
     PRESTO_TRY(presto__shard_acquire(shard, &object, err));
     pthread_mutex_lock(&shard->stream_lock);
+    object.is_again = shard->stream_drops > 0;
     presto_status status = ready_stream(shard, object, offsets[0], err);
     if (status == PRESTO_OK) {
         uint64_t before = presto__byte_stream_file_bytes(shard->stream);
@@ -74,4 +77,17 @@ void presto__shard_end_stream(presto_shard *shard) {
     if (shard->has_ended)
         presto__fd_pool_end_stream(shard);
     pthread_mutex_unlock(&shard->stream_lock);
+}
+
+bool presto__shard_drop_stream(presto_shard *shard) {
+    pthread_mutex_lock(&shard->stream_lock);
+    bool may_drop = shard->stream_drops < MOST_DROPS;
+    if (may_drop) {
+        shard->stream_drops++;
+        presto__byte_stream_free(shard->stream);
+        shard->stream = NULL;
+        shard->has_ended = false;
+    }
+    pthread_mutex_unlock(&shard->stream_lock);
+    return may_drop;
 }

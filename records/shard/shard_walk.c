@@ -19,6 +19,7 @@
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
+#define AGAIN 2 /* so often is read once more what came over a network and does not hold */
 
 /* Of a file's first records nothing is known: read this much. */
 #define FIRST_BYTES ((size_t)64 << 10)
@@ -270,6 +271,15 @@ static presto_status walk_plain(presto__shard_walker *walk, const presto__walk_l
                                 presto_block *block, presto__stretch *stretch, presto_error *err) {
     trim_window(&walk->hop);
     PRESTO_TRY(find_records(walk, limits, &stretch->count, err));
+    bool may_be_network = walk->hop.shard->is_remote && walk->hop.offset < walk->hop.end;
+    for (int i = 0; i < AGAIN && stretch->count == 0 && may_be_network; i++) {
+        walk->hop.bytes.bytes = 0; /* it may have changed a header */
+        trim_window(&walk->hop);
+        walk->hop.object.is_again = true;
+        presto_status status = find_records(walk, limits, &stretch->count, err);
+        walk->hop.object.is_again = false;
+        PRESTO_TRY(status);
+    }
     if (stretch->count > 0) {
         give_window(&walk->hop, block);
         return give_places(walk, walk->hop.offset, stretch, err);
