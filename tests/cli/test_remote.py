@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Datasets on other machines, over HTTP and S3: the stream is that of the folder, whatever fails on the way; nothing is silently wrong."""
+import collections
+import gzip
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 import unittest
 
 import servers
-from cli import SANITIZED, TIMEOUT_S, TOOLS, Case, main, run
+from cli import SANITIZED, TIMEOUT_S, TOOLS, Case, crc32c, frames, main, run
 
 ORDERS = [
     ["--shuffle", "none"],
@@ -27,6 +30,15 @@ def environment(**more):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("AWS_") and name.lower() not in ("http_proxy", "https_proxy", "all_proxy")}
     return {**kept, "no_proxy": "127.0.0.1", **more}
+
+
+def framed(payload):
+    def masked(data):
+        crc = crc32c(data)
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack("<Q", len(payload))
+    return length + masked(length) + payload + masked(payload)
 
 
 class Remote(Case):
@@ -150,6 +162,124 @@ class Http(Remote):
             self.assert_fails(done, 1, "302", "http://169.254.169.254/latest/meta-data")
 
 
+    def after_open(self, server, answer, begins=2):
+        """From the `begins`-th request for a shard on, `answer` is given instead of its bytes."""
+        asked = collections.Counter()
+
+        def instead(handler):
+            if handler.path.endswith(".tfrecord"):
+                asked[handler.path] += 1
+                if asked[handler.path] >= begins:
+                    answer(handler)
+                    raise ConnectionAbortedError
+
+        server.before = instead
+        return asked
+
+    def test_what_was_open_and_is_refused_is_no_damage_of_one_record(self):
+        for code, body in ((403, b"<Error><Code>ExpiredToken</Code></Error>"), (404, b"<Error><Code>NoSuchKey</Code></Error>"), (200, b"x" * 4)):
+            with self.subTest(code=code), servers.Files(self.folder) as server:
+                self.after_open(server, lambda handler: handler.answer(code, [], body))
+                done = run("presto-load", "-q", "--format", "null", "--on-error", "skip", f"{server.url}/{self.name}", env=environment())
+                self.assert_fails(done, 1, f"{server.url}/{self.name}/", {403: "403 ExpiredToken", 404: "NoSuchKey", 200: "does not send ranges"}[code])
+
+    def test_a_server_that_failed_for_a_block_is_not_asked_for_its_records(self):
+        body = b"<Error><Code>SlowDown</Code></Error>"
+        with servers.Files(self.folder) as server:
+            asked = self.after_open(server, lambda handler: handler.answer(503, [], body))
+            done = run("presto-load", "-q", "--format", "null", "-j", "0", f"{server.url}/{self.name}", env=environment())
+            self.assert_fails(done, 1, "503 SlowDown", "after 10 tries")
+            self.assertLess(sum(asked.values()), 40)
+
+    def test_a_look_that_fails_is_the_error(self):
+        with servers.Files(self.folder) as server:
+            server.before = lambda handler: (handler.answer(403), handler.connection.close())
+            for command in ([], ["verify"], ["cat"]):
+                done = run("presto-inspect", *command, f"{server.url}/{self.name}", env=environment())
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"{server.url}/{self.name}/dataset.json: ", done.stderr)
+                self.assertIn("403", done.stderr)
+
+    def test_a_host_without_a_name_is_said(self):
+        done = run("presto-load", "-q", "http://no-such-host.invalid/x", env=environment())
+        self.assert_fails(done, 1, "http://no-such-host.invalid/x", "after 10 tries", "resolve host")
+
+    def test_a_name_and_password_in_a_url_are_refused_and_not_shown(self):
+        done = run("presto-load", "-q", "https://me:secret@example.org/x", env=environment())
+        self.assert_fails(done, 2, "https://...@example.org/x", "password")
+        self.assertNotIn("secret", done.stderr)
+
+    def test_verify_reads_the_index_there(self):
+        copy = self.new("indexed")
+        shutil.copytree(self.dataset, copy)
+        index = sorted(copy.glob("*.index"))[0]
+        content = bytearray(index.read_bytes())
+        content[-9] ^= 1
+        index.write_bytes(content)
+        with servers.Files(self.folder) as server:
+            there = run("presto-inspect", "verify", f"{server.url}/{copy.name}", env=environment())
+        here = run("presto-inspect", "verify", copy)
+        self.assertEqual((there.returncode, here.returncode), (3, 3), there.stderr)
+        self.assertEqual(there.stdout.decode().replace(f"{server.url}/{copy.name}", "X"), here.stdout.decode().replace(str(copy), "X"))
+
+    def test_an_answer_of_unknown_length_is_not_taken_as_whole(self):
+        def cut(handler):
+            if handler.path.endswith("dataset.json"):
+                handler.send_response(200)
+                handler.end_headers()
+                handler.wfile.write((self.dataset / "dataset.json").read_bytes()[:-20])
+                handler.close_connection = True
+                raise ConnectionAbortedError
+
+        with servers.Files(self.folder) as server:
+            server.before = cut
+            done = run("presto-load", "-q", f"{server.url}/{self.name}", env=environment())
+            self.assert_fails(done, 1, "does not send ranges")
+
+    def test_a_small_object_may_come_as_a_whole(self):
+        with servers.Files(self.folder) as server:
+            server.before = lambda handler: setattr(server, "knows_ranges", not handler.path.endswith("dataset.json"))
+            self.assert_streams_are_equal(f"{server.url}/{self.name}", ORDERS[:1])
+
+    def test_headers_whose_bits_were_turned_are_fetched_again(self):
+        payloads = [struct.pack("<I", i) for i in range(9000)]  # 12 of 20 bytes are headers
+        plain, small = self.new("headers"), self.new("small")
+        plain.write_bytes(b"".join(map(framed, payloads)))
+        small.write_bytes(b"".join(map(framed, payloads[:100])))
+        for file in (plain, small):  # the small one is kept when it is opened
+            for seed in range(12):
+                with servers.Files(self.folder) as server, servers.Faulty(server.url, [], seed=seed) as proxy:
+                    ranges = []
+
+                    def fault_of(handler):
+                        if handler.path != f"/{file.name}" or handler.headers["Range"] == "bytes=0-0":
+                            return None
+                        ranges.append(handler.headers["Range"])
+                        return "flip" if len(ranges) == 1 + seed % 6 else None
+
+                    proxy.fault_of = fault_of
+                    done = run("presto-load", "-q", "--raw-records", "-j", "0", f"{proxy.url}/{file.name}", env=environment())
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertTrue(done.stdout == file.read_bytes())
+
+    def test_files_that_are_compressed_as_a_whole(self):
+        payloads = [os.urandom(700) for _ in range(900)]
+        stored = [framed(payload) for payload in payloads]
+        whole, damaged = self.new("whole"), self.new("damaged")
+        whole.write_bytes(gzip.compress(b"".join(stored), 1))
+        self.assertEqual(run("presto-inspect", "index", whole).returncode, 0)
+        stored[7] = stored[7][:100] + b"?" + stored[7][101:]
+        damaged.write_bytes(gzip.compress(b"".join(stored), 1))
+        with servers.Files(self.folder) as server:
+            url = f"{server.url}/{damaged.name}"
+            done = run("presto-load", "-q", "--raw-records", "--on-error", "skip", url, env=environment())
+            self.assertTrue(frames(done.stdout) == payloads[:7] + payloads[8:], done.stderr)
+            for seed in range(3):
+                with servers.Faulty(server.url, ["flip"], seed=seed, rate=0.3) as proxy:
+                    done = run("presto-load", "-q", "--raw-records", "--shuffle", "buffer:9", "-e", "2", f"{proxy.url}/{whole.name}", env=environment())
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertTrue(sorted(frames(done.stdout)) == sorted(payloads * 2))
+
     def test_an_interrupt_ends_the_waits_at_once(self):
         with servers.Files(self.folder) as server, servers.Faulty(server.url, ["503"], rate=1, only=".tfrecord") as proxy:
             process = subprocess.Popen([TOOLS / "presto-load", "-q", "--format", "null", f"{proxy.url}/{self.name}"], env=environment(),
@@ -195,6 +325,16 @@ class Keys(Remote):
         self.load_fails("s3://bucket/data", "AWS_PROFILE is 'other'", AWS_PROFILE="other")
         self.load_fails("s3://bucket/data", "is no URL", AWS_ENDPOINT_URL="localhost:9000", PRESTO_S3_ANONYMOUS="1")
         self.load_fails("s3://bucket/data", "'x/y' is no region", AWS_REGION="x/y", PRESTO_S3_ANONYMOUS="1")
+        for endpoint in ("http://", "https:///x", "http://host?x", "http://host#x", "http://a b", "http://:9000"):
+            self.load_fails("s3://bucket/data", "is no https://HOST", AWS_ENDPOINT_URL=endpoint, PRESTO_S3_ANONYMOUS="1")
+        done = run("presto-load", "-q", "s3://bucket/data", env=environment(AWS_ENDPOINT_URL="http://me:secret@host", PRESTO_S3_ANONYMOUS="1"))
+        self.assert_fails(done, 2, "the endpoint has a user's name")
+        self.assertNotIn("secret", done.stderr)
+        profile = self.new("credentials")
+        profile.write_text("[default]\naws_access_key_id = x\naws_secret_access_key =\n")
+        self.load_fails("s3://bucket/data", "no aws_secret_access_key", AWS_SHARED_CREDENTIALS_FILE=str(profile))
+        profile.write_text("[default]\naws_access_key_id =\naws_secret_access_key = x\n")
+        self.load_fails("s3://bucket/data", "no keys for S3", AWS_SHARED_CREDENTIALS_FILE=str(profile))
         self.load_fails("s3://b", "s3://BUCKET/KEY", PRESTO_S3_ANONYMOUS="1")
 
 
