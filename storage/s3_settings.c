@@ -159,7 +159,8 @@ static presto_status take_variables(presto__s3_settings *settings, presto_error 
     return PRESTO_OK;
 }
 
-/* Keys that the environment gives go before those of a profile, unless it names one. */
+/* Keys that the environment gives go before those of a profile, also of one that it names: so do AWS's
+ * own programs. */
 static presto_status take_keys(presto__s3_settings *settings, presto_error *err) {
     const char *access = variable("AWS_ACCESS_KEY_ID");
     const char *secret = variable("AWS_SECRET_ACCESS_KEY");
@@ -275,12 +276,10 @@ static presto_status check(presto__s3_settings *settings, presto_error *err) {
 presto_status presto__s3_settings_find(presto__s3_settings *settings_out, presto_error *err) {
     presto__s3_settings settings = {.is_anonymous = false};
     presto_status status = take_variables(&settings, err);
-    if (status == PRESTO_OK && variable("AWS_PROFILE") == NULL)
+    if (status == PRESTO_OK)
         status = take_keys(&settings, err);
     if (status == PRESTO_OK)
         status = take_files(&settings, err);
-    if (status == PRESTO_OK && variable("AWS_PROFILE") != NULL && settings.access_key == NULL)
-        status = take_keys(&settings, err);
     if (status == PRESTO_OK)
         status = check(&settings, err);
     if (status < 0)

@@ -96,7 +96,7 @@ START_TEST(every_cut_of_a_file_is_read_within_its_bounds) {
 }
 END_TEST
 
-START_TEST(keys_of_the_environment_go_before_the_default_profile_and_behind_a_named_one) {
+START_TEST(keys_of_the_environment_go_before_those_of_a_profile) {
     set_up();
     presto__s3_settings found;
     write_text(credentials, "[default]\naws_access_key_id=file\naws_secret_access_key=fs\n"
@@ -121,8 +121,14 @@ START_TEST(keys_of_the_environment_go_before_the_default_profile_and_behind_a_na
     presto__s3_settings_done(&found);
     setenv("AWS_PROFILE", "p", 1);
     ck_assert_ok(presto__s3_settings_find(&found, &err), &err);
-    ck_assert_str_eq(found.access_key, "pk");
+    ck_assert_str_eq(found.access_key, "ek"); /* as botocore */
     ck_assert_str_eq(found.endpoint, "http://h:9");
+    presto__s3_settings_done(&found);
+    unsetenv("AWS_ACCESS_KEY_ID");
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    ck_assert_ok(presto__s3_settings_find(&found, &err), &err);
+    ck_assert_str_eq(found.access_key, "pk");
+    ck_assert_str_eq(found.secret_key, "ps");
     presto__s3_settings_done(&found);
     tear_down();
 }
@@ -158,7 +164,7 @@ int main(void) {
     const TTest *const tests[] = {
         values_are_found_as_the_aws_tools_find_them,
         every_cut_of_a_file_is_read_within_its_bounds,
-        keys_of_the_environment_go_before_the_default_profile_and_behind_a_named_one,
+        keys_of_the_environment_go_before_those_of_a_profile,
         what_is_missing_or_wrong_is_said,
     };
     return presto_check_main("s3_settings", tests, sizeof tests / sizeof tests[0], 30);
