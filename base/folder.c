@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "file_internal.h"
+#include "paths_internal.h"
 
 #define RANDOM_DIGITS 6 /* of mkdtemp */
 #define OWN_TRIES 10
@@ -34,6 +35,8 @@ static presto_status make_one(const char *path, presto_error *err) {
 }
 
 presto_status presto__folder_make(const char *path, presto_error *err) {
+    if (presto__is_url(path)) /* not a folder "s3:" with all below */
+        return presto_fail_errno(err, ENOENT, path, "cannot make the folder");
     char *partial = strdup(path);
     if (partial == NULL)
         return presto_fail_memory(err, strlen(path) + 1);

@@ -57,6 +57,12 @@ static const char *hint_of_url(const char *path) {
     return colon[2] == '/' ? "URLs are not read: give files or a folder of this machine" : NULL;
 }
 
+bool presto__is_url(const char *path) {
+    size_t bytes =
+        strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    return bytes > 0 && strncmp(path + bytes, "://", 3) == 0;
+}
+
 /* "~", "~/x" or "~name/x", also behind a folder that was put in front to make it absolute. */
 static bool has_tilde(const char *path) {
     return path[0] == '~' || strstr(path, "/~") != NULL;

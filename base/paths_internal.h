@@ -12,6 +12,9 @@
  * it looks like any path. */
 const char *presto__path_hint(const char *path);
 
+/** Is it "SCHEME://..."? No folder of this machine is made for it. */
+bool presto__is_url(const char *path);
+
 /** PRESTO_ERR_NOT_FOUND, "no such file or folder", with the hint. */
 presto_status presto__fail_no_path(const char *path, presto_error *err);
 

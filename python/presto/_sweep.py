@@ -19,6 +19,7 @@ from ._errors import ArgumentError
 from ._guesses import ARGUMENTS, advised, of_argument
 from ._notes import note
 from ._options import names_of, natural, on_error_of
+from ._paths import output_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._progress import Line, number, size as shown_size
 from ._strategy import Strategy
@@ -112,8 +113,7 @@ class SweepResult:
     def save(self, dir: Path) -> list[str]:
         """Write results.json, results.csv, strategy.yaml and, if this build makes it, report.html into a folder, which is
         made if it is missing. Returns their paths."""
-        folder = pathlib.Path(dir)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = _made(dir)
         paths = []
         for name, content in self._files.items():
             # Under a name that nobody can know before: a link in its place would lead elsewhere.
@@ -203,6 +203,13 @@ def _shown(value: float | None, how: Callable[[float], str]) -> str:
 def _read_results(folder: pathlib.Path) -> dict[str, bytes]:
     names = (_RESULTS, "results.csv", "strategy.yaml", "report.html")
     return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+
+
+def _made(dir: Path) -> pathlib.Path:
+    """The folder, which is made if it is missing."""
+    folder = pathlib.Path(output_of(dir))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _counts(threads: Iterable[int]) -> tuple[int, ...]:
@@ -360,7 +367,7 @@ def sweep(
     }
     place = pathlib.Path.cwd() if work_dir is None else pathlib.Path(work_dir)
     if output is not None:
-        pathlib.Path(output).mkdir(parents=True, exist_ok=True)
+        _made(output)
         place = pathlib.Path(output) if work_dir is None else place
         options["journal"] = os.fsencode(pathlib.Path(output) / "trials.jsonl")
     scratch = pathlib.Path(tempfile.mkdtemp(prefix=".presto-sweep-", dir=place))

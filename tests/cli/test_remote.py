@@ -314,6 +314,16 @@ class Keys(Remote):
         done = run("presto-load", "-q", url, env=environment(**variables))
         self.assert_fails(done, 2, *parts)
 
+    def test_nothing_is_written_to_a_url_nor_beside_it(self):
+        folder = self.new("empty")
+        folder.mkdir()
+        commands = (("presto-sweep", "-p", "cv", "-o", "s3://bucket/report", self.dataset),
+                    ("presto-inspect", "repair", next(self.dataset.glob("*.tfrecord")), "-o", "s3://bucket/x"))
+        for program, *arguments in commands:
+            done = run(program, *arguments, cwd=folder)
+            self.assert_fails(done, 1, "s3://bucket", "nothing is written there")
+            self.assertEqual(list(folder.iterdir()), [])
+
     def test_a_public_bucket_needs_no_keys(self):
         with servers.Files(self.folder.parent, refuses_signatures=True) as server:
             self.assert_streams_are_equal(f"s3://{self.folder.name}/{self.name}", ORDERS[:1], PRESTO_S3_ANONYMOUS="1",
@@ -373,9 +383,10 @@ class S3(Remote):
                           f"s3 =\n  endpoint_url = http://127.0.0.1:1\nendpoint_url = {self.server.url}/\n")
         variables = {"AWS_SHARED_CREDENTIALS_FILE": str(credentials), "AWS_CONFIG_FILE": str(config)}
         self.assert_streams_are_equal(self.url, ORDERS[:1], AWS_PROFILE="training", **variables)
-        # Keys of the environment do not go before a profile that is named.
-        self.assert_streams_are_equal(self.url, ORDERS[:1], AWS_PROFILE="training", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="y",
-                                      **variables)
+        # Keys of the environment go before those of a profile that it names; the endpoint is the profile's still.
+        done = run("presto-load", "-q", self.url, env=environment(AWS_PROFILE="training", AWS_ACCESS_KEY_ID="x",
+                                                                  AWS_SECRET_ACCESS_KEY="y", **variables))
+        self.assert_fails(done, 1, "XAdminUserNotFound")  # versitygw has no user x
 
     def test_who_may_not_and_what_is_not_there(self):
         there = {**self.keys, "AWS_ENDPOINT_URL": self.server.url}

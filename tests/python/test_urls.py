@@ -56,6 +56,9 @@ class Urls(PythonCase):
             presto.open(self.url + "-none")
         with self.assertRaisesRegex(presto.ArgumentError, "nothing can be written there"):
             presto.Writer("s3://bucket/x")
+        with self.assertRaisesRegex(presto.ArgumentError, "nothing can be written there"):
+            presto.sweep(self.make_photos(), "cv", output="s3://bucket/report")
+        self.assertFalse(os.path.exists("s3:"))
 
 
 if __name__ == "__main__":

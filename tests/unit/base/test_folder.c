@@ -29,6 +29,20 @@ START_TEST(folders_are_made_with_their_parents_and_removed_with_all_in_them) {
 }
 END_TEST
 
+START_TEST(no_folder_is_made_for_a_url) {
+    presto_error err;
+    char *dir = presto_check_temp_dir();
+    ck_assert_int_eq(chdir(dir), 0);
+    static const char *const urls[] = {"s3://bucket/a", "gs://bucket/a", "https://host/a/b"};
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        ck_assert_status(presto__folder_make(urls[i], &err), PRESTO_ERR_IO, &err);
+        ck_assert_str_eq(err.file, urls[i]);
+    }
+    ck_assert_int_eq(rmdir(dir), 0); /* it is empty */
+    free(dir);
+}
+END_TEST
+
 START_TEST(a_folder_of_a_process_is_removed_by_the_next_one_if_its_lock_is_free) {
     presto_error err;
     char *dir = presto_check_temp_dir();
@@ -80,6 +94,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         folders_are_made_with_their_parents_and_removed_with_all_in_them,
+        no_folder_is_made_for_a_url,
         a_folder_of_a_process_is_removed_by_the_next_one_if_its_lock_is_free,
         links_in_a_folder_are_removed_and_not_followed,
     };
