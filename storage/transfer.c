@@ -157,13 +157,23 @@ static int prepare(transfer *one) {
             return PRESTO__CURLE_OUT_OF_MEMORY;
         one->headers = longer;
     }
+    bool has_body = request->body.data != NULL;
+    if (has_body) { /* it is small: no answer is waited for before it is sent */
+        void *longer = curl->slist_append(one->headers, "Expect:");
+        if (longer == NULL)
+            return PRESTO__CURLE_OUT_OF_MEMORY;
+        one->headers = longer;
+    }
+    long most_ms = request->most_ms;
     const struct {
         int option;
         long value;
     } numbers[] = {
         {PRESTO__CURLOPT_NOSIGNAL, 1},
         {PRESTO__CURLOPT_PROTOCOLS, PRESTO__CURLPROTO_HTTP | PRESTO__CURLPROTO_HTTPS},
-        {PRESTO__CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS},
+        {PRESTO__CURLOPT_TIMEOUT_MS, most_ms},
+        {PRESTO__CURLOPT_CONNECTTIMEOUT_MS,
+         most_ms > 0 && most_ms < CONNECT_MS ? most_ms : CONNECT_MS},
         {PRESTO__CURLOPT_LOW_SPEED_LIMIT, 1},
         {PRESTO__CURLOPT_LOW_SPEED_TIME, STALLED_S},
         {PRESTO__CURLOPT_TCP_KEEPALIVE, 1},
@@ -195,6 +205,15 @@ static int prepare(transfer *one) {
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_WRITEFUNCTION, take_body);
     if (failed == 0)
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_HEADERFUNCTION, take_header);
+    if (failed == 0 && has_body)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_POSTFIELDSIZE_LARGE,
+                                   (int64_t)request->body.bytes);
+    if (failed == 0 && has_body)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_POSTFIELDS, request->body.data);
+    if (failed == 0 && request->method != NULL)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_CUSTOMREQUEST, request->method);
+    if (failed == 0 && request->is_direct)
+        failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_NOPROXY, "*");
     const char *file = certificates();
     if (failed == 0 && file != NULL)
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_CAINFO, file);

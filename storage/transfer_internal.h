@@ -15,6 +15,10 @@
 /** What is asked for. All is borrowed until the transfer is done. */
 typedef struct presto__http_request {
     const char *url;
+    const char *method; /* NULL: GET, or POST if there is a body */
+    presto_span body;   /* NULL: none is sent */
+    long most_ms;       /* for all of it; 0: as long as bytes come */
+    bool is_direct;     /* not by way of a proxy */
     const char *headers[PRESTO__MOST_HEADERS]; /* "Name: value" */
     size_t header_count;
     void *data;        /* where the body goes */
