@@ -2,7 +2,7 @@
 /*
  * The kind `s3`: s3://BUCKET/KEY, on AWS or on any server that speaks like it. The key is written as
  * it is, not encoded. A server with an endpoint of its own has the bucket in its paths, AWS in the
- * name of its host.
+ * name of its host, unless the settings say otherwise.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,8 +17,10 @@
 
 #define SCHEME "s3://"
 #define MOST_BUCKET_BYTES 63
+#define MOST_SIGNED 12 /* headers */
 
 typedef struct s3_address {
+    presto__credentials *credentials;
     presto__s3_settings settings;
     char *host; /* as the request names it, with a port that is not the scheme's own */
     char *base; /* what stands before the path in the URL: "https://HOST" */
@@ -34,6 +36,20 @@ static bool s3_owns(const char *path) {
 /* May the bucket stand before a host's name, also under its certificate? */
 static bool is_host_name(const char *bucket) {
     return bucket[strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+/* Does the bucket stand there? With an endpoint of its own, only if that is wished: most such servers
+ * have no names for it. */
+static bool is_in_host(const s3_address *self) {
+    switch (self->settings.addressing) {
+    case PRESTO__S3_PATH:
+        return false;
+    case PRESTO__S3_VIRTUAL:
+        return true;
+    case PRESTO__S3_AUTO:
+    default:
+        return self->settings.endpoint == NULL && is_host_name(self->bucket);
+    }
 }
 
 /* malloc'd; NULL: no memory. */
@@ -58,7 +74,7 @@ static char *joined(const char *const *texts, size_t count) {
 static presto_status place_at_aws(s3_address *self, const char *key, presto_error *err) {
     const char *region = self->settings.region;
     const char *domain = strncmp(region, "cn-", 3) == 0 ? ".amazonaws.com.cn" : ".amazonaws.com";
-    bool in_host = is_host_name(self->bucket);
+    bool in_host = is_in_host(self);
     char *host =
         in_host ? JOINED(self->bucket, ".s3.", region, domain) : JOINED("s3.", region, domain);
     char *base = host == NULL ? NULL : JOINED("https://", host);
@@ -80,11 +96,21 @@ static presto_status place_at_endpoint(s3_address *self, const char *key, presto
     bool is_tls = strncasecmp(endpoint, "https", 5) == 0;
     const char *own_port = is_tls ? ":443" : ":80";
     size_t port = strlen(own_port);
-    self->base = strndup(endpoint, (size_t)(host - endpoint) + bytes);
-    self->path = JOINED(host + bytes, "/", self->bucket, "/", key);
+    bool in_host = is_in_host(self);
+    char *scheme = strndup(endpoint, (size_t)(host - endpoint));
+    char *whole = strndup(host, bytes);
     if (bytes > port && memcmp(host + bytes - port, own_port, port) == 0)
         bytes -= port;
-    self->host = strndup(host, bytes);
+    char *named = strndup(host, bytes);
+    if (scheme != NULL && whole != NULL && named != NULL) {
+        self->base = in_host ? JOINED(scheme, self->bucket, ".", whole) : JOINED(scheme, whole);
+        self->host = in_host ? JOINED(self->bucket, ".", named) : JOINED(named);
+        self->path = in_host ? JOINED(host + strcspn(host, "/"), "/", key)
+                             : JOINED(host + strcspn(host, "/"), "/", self->bucket, "/", key);
+    }
+    free(scheme);
+    free(whole);
+    free(named);
     return self->base == NULL || self->path == NULL || self->host == NULL
                ? presto_fail_memory(err, strlen(key))
                : PRESTO_OK;
@@ -93,6 +119,7 @@ static presto_status place_at_endpoint(s3_address *self, const char *key, presto
 static void s3_free(void *user) {
     s3_address *self = user;
     presto__s3_settings_done(&self->settings);
+    presto__credentials_release(self->credentials);
     free(self->host);
     free(self->base);
     free(self->path);
@@ -120,7 +147,8 @@ static presto_status place(s3_address *self, const char *path, presto_error *err
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     if (self->bucket[strspn(self->bucket, letters)] != '\0')
         return fail_name(err);
-    PRESTO_TRY(presto__s3_settings_find(&self->settings, err));
+    PRESTO_TRY(presto__credentials_find(PRESTO__CLOUD_AWS, &self->credentials, err));
+    PRESTO_TRY(presto__s3_settings_find(self->credentials, &self->settings, err));
     return self->settings.endpoint != NULL ? place_at_endpoint(self, key, err)
                                            : place_at_aws(self, key, err);
 }
@@ -145,12 +173,13 @@ static presto_status s3_make(const char *path, void **self_out, presto_error *er
 }
 
 /* All headers that are signed, and the signature. */
-static presto_status add_signature(const s3_address *self, const presto__remote_wish *wish,
-                                   presto__message *message, presto_error *err) {
+static presto_status add_signature(const s3_address *self, const presto__keys *keys,
+                                   const presto__remote_wish *wish, presto__message *message,
+                                   presto_error *err) {
     char time_text[32], range[64];
     struct tm parts;
     time_t now = time(NULL);
-    presto__named_value headers[6];
+    presto__named_value headers[MOST_SIGNED];
     presto_buffer authorization = {0};
     size_t count = 0;
     (void)gmtime_r(&now, &parts);
@@ -160,8 +189,15 @@ static presto_status add_signature(const s3_address *self, const presto__remote_
     ADD("host", self->host);
     ADD("x-amz-content-sha256", PRESTO__NO_PAYLOAD);
     ADD("x-amz-date", time_text);
-    if (self->settings.token != NULL)
-        ADD("x-amz-security-token", self->settings.token);
+    if (keys->token != NULL)
+        ADD("x-amz-security-token", keys->token);
+    if (self->settings.pays)
+        ADD("x-amz-request-payer", "requester");
+    if (self->settings.customer_key[0] != '\0') {
+        ADD("x-amz-server-side-encryption-customer-algorithm", "AES256");
+        ADD("x-amz-server-side-encryption-customer-key", self->settings.customer_key);
+        ADD("x-amz-server-side-encryption-customer-key-MD5", self->settings.customer_md5);
+    }
     if (wish->has_range) {
         snprintf(range, sizeof range, "bytes=%ju-%ju", (uintmax_t)wish->first,
                  (uintmax_t)wish->last);
@@ -176,8 +212,8 @@ static presto_status add_signature(const s3_address *self, const presto__remote_
         .payload_hash = PRESTO__NO_PAYLOAD,
         .time = time_text,
     };
-    const presto__sigv4_signer signer = {self->settings.access_key, self->settings.secret_key,
-                                         self->settings.region, "s3"};
+    const presto__sigv4_signer signer = {keys->access_key, keys->secret_key, self->settings.region,
+                                         "s3"};
     presto_status status = presto__sigv4_sign(&signer, &request, &authorization, err);
     if (status == PRESTO_OK)
         status =
@@ -191,41 +227,58 @@ static presto_status add_signature(const s3_address *self, const presto__remote_
     return PRESTO_OK;
 }
 
-static presto_status write_all(const s3_address *self, const presto__remote_wish *wish,
-                               presto__message *message, presto_error *err) {
+static presto_status write_all(const s3_address *self, const presto__keys *keys,
+                               const presto__remote_wish *wish, presto__message *message,
+                               presto_error *err) {
     if (self->base == NULL || self->path == NULL || self->host == NULL)
         return presto_fail_memory(err, 1); /* when another region was learned */
     PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of_text(self->base), err));
     PRESTO_TRY(presto__percent_encode(presto_span_of_text(self->path), true, &message->text, err));
     PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of("", 1), err));
     PRESTO_TRY(presto__message_wish(message, wish, err));
-    return self->settings.is_anonymous ? PRESTO_OK : add_signature(self, wish, message, err);
+    return keys->access_key == NULL ? PRESTO_OK : add_signature(self, keys, wish, message, err);
 }
 
 static presto_status s3_write(void *user, const presto__remote_wish *wish, presto__message *message,
                               presto_error *err) {
     s3_address *self = user;
+    const presto__keys *keys;
+    PRESTO_TRY(presto__keys_acquire(self->credentials, &keys, err));
+    message->keys = keys->number;
     pthread_mutex_lock(&self->lock);
-    presto_status status = write_all(self, wish, message, err);
+    presto_status status = write_all(self, keys, wish, message, err);
     pthread_mutex_unlock(&self->lock);
+    presto__keys_release(keys);
     return status;
+}
+
+/* Does the answer say that the keys have expired? */
+static bool is_expired(const presto__http_answer *answer) {
+    static const char *const codes[] = {"<Code>ExpiredToken</Code>",
+                                        "<Code>ExpiredTokenException</Code>",
+                                        "<Code>TokenRefreshRequired</Code>"};
+    bool is_it = false;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        is_it = is_it || strstr(answer->text, codes[i]) != NULL;
+    return answer->code >= 400 && answer->code < 500 && is_it;
 }
 
 /* The bucket is in another region, and the answer says in which. */
 static bool s3_learn(void *user, const presto__http_answer *answer) {
     s3_address *self = user;
     bool is_new = false;
+    if (is_expired(answer))
+        return presto__keys_renew(self->credentials, answer->keys);
     pthread_mutex_lock(&self->lock);
     const char *letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
     if ((answer->code == 301 || answer->code == 307 || answer->code == 400) &&
         answer->region[0] != '\0' && answer->region[strspn(answer->region, letters)] == '\0' &&
         strcmp(answer->region, self->settings.region) != 0) {
         char *region = strdup(answer->region);
-        char *key =
-            region == NULL ? NULL
-            : self->settings.endpoint != NULL
-                ? strdup("")
-                : strdup(self->path + (is_host_name(self->bucket) ? 1 : strlen(self->bucket) + 2));
+        char *key = region == NULL ? NULL
+                    : self->settings.endpoint != NULL
+                        ? strdup("")
+                        : strdup(self->path + (is_in_host(self) ? 1 : strlen(self->bucket) + 2));
         if (key != NULL) {
             free(self->settings.region);
             self->settings.region = region;

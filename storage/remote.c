@@ -22,12 +22,14 @@
 #include "../base/file_internal.h"
 #include "../base/retry_internal.h"
 #include "../base/stop_internal.h"
+#include "calendar_internal.h"
 #include "curl_internal.h"
 
 #include <presto/numbers.h>
 
 #define HEAD_BYTES ((size_t)16 << 10) /* of an object, that opening it reads */
 #define MOST_TRIES 10
+#define MOST_LEARNED 2                   /* where the object is, and newer keys */
 #define FIRST_WAIT_NS UINT64_C(50000000) /* the bound of the first wait */
 #define MOST_WAIT_NS UINT64_C(10000000000)
 #define SLICE_NS UINT64_C(50000000) /* a stop is asked for so often while waiting */
@@ -246,6 +248,7 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
         request.data = to->data;
         request.most_bytes = to->most_bytes;
         status = presto__http_transfer(&request, answer, err);
+        answer->keys = message.keys;
     }
     presto_buffer_done(&message.text);
     return status;
@@ -268,7 +271,7 @@ static bool is_whole(const presto__remote_wish *wish, const presto__http_answer 
  */
 static presto_status ask(const remote_target *to, const presto__remote_wish *wish,
                          presto__http_answer *answer, presto_error *err) {
-    bool has_learned = false;
+    unsigned learned = 0;
     for (unsigned tries = 1;; tries++) {
         PRESTO_TRY(presto__stop_check(err));
         *answer = (presto__http_answer){.code = 0};
@@ -279,8 +282,9 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
             note_success();
             return PRESTO_OK;
         }
-        if (!has_learned && to->address->learn != NULL && to->address->learn(to->self, answer)) {
-            has_learned = true;
+        if (learned < MOST_LEARNED && to->address->learn != NULL &&
+            to->address->learn(to->self, answer)) {
+            learned++;
             continue;
         }
         if (is_cut) {
@@ -297,14 +301,6 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
 
 /* ---- what an object is ---- */
 
-/* Days since 1970 of a date of the Gregorian calendar. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day) {
-    year -= month <= 2;
-    int64_t era = year / 400, in_era = year - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + of_year - 719468;
-}
-
 /* "Wed, 21 Oct 2015 07:28:00 GMT"; 0 if it is no time. */
 static int64_t time_of(const char *text) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -317,7 +313,7 @@ static int64_t time_of(const char *text) {
     const char *found = strstr(months, name);
     if (found == NULL || (found - months) % 3 != 0)
         return 0;
-    int64_t days = days_of(year, (found - months) / 3 + 1, day);
+    int64_t days = presto__calendar_days(year, (found - months) / 3 + 1, day);
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000000;
 }
 

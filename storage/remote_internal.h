@@ -21,6 +21,7 @@ typedef struct presto__remote_wish {
 typedef struct presto__message {
     presto_buffer text;
     size_t header_count;
+    uint64_t keys; /* the number of those that it is signed with; 0: it is not */
 } presto__message;
 
 /** Where objects are, of one kind. `self` is made when an object is opened or looked for, and is its
@@ -32,8 +33,8 @@ typedef struct presto__address_type {
     /** The request for a wish: its URL and all headers. */
     presto_status (*write)(void *self, const presto__remote_wish *wish, presto__message *message,
                            presto_error *err);
-    /** Is it worth asking again at once, because the answer says where the object is? May be NULL.
-     */
+    /** Is it worth asking again at once, because the answer says where the object is, or there are
+     * newer keys? May be NULL. */
     bool (*learn)(void *self, const presto__http_answer *answer);
 } presto__address_type;
 

@@ -15,10 +15,10 @@
 /** What is asked for. All is borrowed until the transfer is done. */
 typedef struct presto__http_request {
     const char *url;
-    const char *method; /* NULL: GET, or POST if there is a body */
-    presto_span body;   /* NULL: none is sent */
-    long most_ms;       /* for all of it; 0: as long as bytes come */
-    bool is_direct;     /* not by way of a proxy */
+    const char *method;                        /* NULL: GET, or POST if there is a body */
+    presto_span body;                          /* NULL: none is sent */
+    long most_ms;                              /* for all of it; 0: as long as bytes come */
+    bool is_direct;                            /* not by way of a proxy */
     const char *headers[PRESTO__MOST_HEADERS]; /* "Name: value" */
     size_t header_count;
     void *data;        /* where the body goes */
@@ -28,6 +28,7 @@ typedef struct presto__http_request {
 /** What came. Texts are "" if there were none, and cut to fit. */
 typedef struct presto__http_answer {
     int code;        /* of HTTP; 0: no answer */
+    uint64_t keys;   /* the number of those that the request was signed with; who asks sets it */
     int failed;      /* a code of libcurl; 0: the transfer is whole */
     size_t bytes;    /* of the body, that are in `data`; of an answer that is no success none are */
     bool is_longer;  /* the body has more than most_bytes */

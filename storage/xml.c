@@ -55,9 +55,9 @@ typedef struct document {
     presto__xml_take take;
     void *user;
     presto_error *err;
-    presto_status status; /* < 0: it has failed, the parser is stopped */
-    presto_buffer text;   /* of the innermost element */
-    bool is_leaf;         /* the innermost element has no element yet */
+    presto_status status;                /* < 0: it has failed, the parser is stopped */
+    presto_buffer text;                  /* of the innermost element */
+    bool is_leaf;                        /* the innermost element has no element yet */
     size_t ends[PRESTO__XML_MOST_DEPTH]; /* of the path, before each element that is open */
     size_t depth, path_bytes;
     char path[PRESTO__XML_MOST_PATH_BYTES];
@@ -96,8 +96,8 @@ static void end_element(void *user, const char *name) {
     (void)name;
     if (one->status < 0)
         return;
-    const presto__xml_element element = {
-        one->path, one->is_leaf ? presto_buffer_span(&one->text) : presto_span_of(NULL, 0)};
+    const presto__xml_element element = {one->path, one->is_leaf ? presto_buffer_span(&one->text)
+                                                                 : presto_span_of(NULL, 0)};
     presto_status status = one->take(one->user, &element, one->err);
     if (status < 0) {
         stop(one, status);

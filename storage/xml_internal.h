@@ -15,7 +15,8 @@
 
 /** An element that has ended. Borrowed until the function that takes it returns. */
 typedef struct presto__xml_element {
-    const char *path; /* names from the root on, without prefixes: "ListBucketResult/Contents/Key" */
+    const char
+        *path; /* names from the root on, without prefixes: "ListBucketResult/Contents/Key" */
     presto_span text; /* decoded; of an element that has elements: nothing */
 } presto__xml_element;
 

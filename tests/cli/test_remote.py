@@ -29,7 +29,7 @@ def environment(**more):
     """Without the caller's own keys, profiles and proxies."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("AWS_") and name.lower() not in ("http_proxy", "https_proxy", "all_proxy")}
-    return {**kept, "no_proxy": "127.0.0.1", **more}
+    return {**kept, "no_proxy": "127.0.0.1", "AWS_EC2_METADATA_DISABLED": "true", **more}
 
 
 def framed(payload):

@@ -36,6 +36,11 @@ records/dataset/dataset_internal.h PRESTO__JSON_MAX_BYTES
 records/dataset/dataset_internal.h PRESTO__JSON_MAX_WEIGHT
 records/shard/shard_pool.c FILES_IF_UNLIMITED
 records/shard/shard_pool.c SHARE_OF_FILES
+storage/credentials/aws_config_internal.h PRESTO__AWS_FILE_MOST_BYTES
+storage/credentials/provider_internal.h PRESTO__MOST_ANSWER_BYTES
+storage/credentials/provider_internal.h PRESTO__MOST_ROLES
+storage/xml_internal.h PRESTO__XML_MOST_BYTES
+storage/xml_internal.h PRESTO__XML_MOST_DEPTH
 steps/image/index_jpeg.c MOST_PIXEL_BYTES
 steps/image/jpeg.c MAX_SCANNED_PIXELS
 steps/image/jpeg.c MAX_SCANS

@@ -16,6 +16,7 @@ import sys
 
 # Each room, and the rooms that it may see.
 ROOMS = {
+    "storage/credentials": [],
     "records/frame": [],
     "records/codec": ["records/frame"],
     "records/example": ["records/frame"],

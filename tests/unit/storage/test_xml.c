@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "presto_check.h"
@@ -16,9 +17,9 @@ static presto_status take(void *user, const presto__xml_element *element, presto
     taken *all = user;
     if (all->count++ == all->most)
         return presto_fail(why, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "enough");
-    all->bytes += (size_t)snprintf(all->text + all->bytes, sizeof all->text - all->bytes,
-                                   "%s=%.*s;", element->path, (int)element->text.bytes,
-                                   (const char *)element->text.data);
+    all->bytes +=
+        (size_t)snprintf(all->text + all->bytes, sizeof all->text - all->bytes, "%s=%.*s;",
+                         element->path, (int)element->text.bytes, (const char *)element->text.data);
     return PRESTO_OK;
 }
 

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server for the tests of credentials, on the loopback: STS, single sign-on, the agent of a container, the metadata of an
+instance, Google's token service, and the objects of a bucket. It checks each request, by the descriptions of these services and
+with none of the library's code, and gives objects only to keys that it has given itself and that have not expired."""
+import base64
+import datetime
+import hashlib
+import hmac
+import itertools
+import json
+import time
+import urllib.parse
+
+import servers
+
+STATIC = ("AKIASTATIC", "static/secret+key", None)
+WEB_TOKEN = "web-identity-token"
+AGENT_TOKEN = "agent-token"
+
+
+def text_of(until):
+    return datetime.datetime.fromtimestamp(until, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Cloud(servers.Files):
+    def __init__(self, folder, life_s=3600):
+        super().__init__(folder)
+        self.life_s = life_s  # of keys that are given next; a list: of one after the other, the last one for all others
+        self.keys = {STATIC[0]: (*STATIC[1:], None)}  # access key: secret, token, until
+        self.roles = {}  # ARN: external ID
+        self.web_token = WEB_TOKEN
+        self.sso_tokens = {}  # access token: refresh token
+        self.role_name = "an-instance-role"
+        self.imds_version, self.imds_silent, self.imds_tokens = 2, False, set()
+        self.given, self.asked, self.refused = [], [], []
+        self.google_tokens = {}
+        self.count = itertools.count(1)
+        self.expires = False  # what is given next is called expired at once, whatever its time
+
+    # ---- keys ----
+
+    def give(self):
+        with self.lock:
+            number = next(self.count)
+            life = self.life_s if not isinstance(self.life_s, list) else self.life_s.pop(0) if len(self.life_s) > 1 else self.life_s[0]
+            made = (f"ASIA{number:04}", f"secret/{number}+x=", f"token+/{number}==", int(time.time() + life))
+            self.keys[made[0]] = made[1:]
+            self.given.append(made[0])
+            return made
+
+    def why_not(self, handler, service, digest):
+        """The code of an error; None: the request is signed with keys that hold."""
+        header = handler.headers.get("Authorization", "")
+        if not header.startswith("AWS4-HMAC-SHA256 "):
+            return "AccessDenied"
+        fields = dict(part.split("=", 1) for part in header.removeprefix("AWS4-HMAC-SHA256 ").split(", "))
+        access, *scope = fields["Credential"].split("/")
+        if access not in self.keys:
+            return "InvalidAccessKeyId"
+        secret, token, until = self.keys[access]
+        names = fields["SignedHeaders"].split(";")
+        needed = {"host", "x-amz-date"} | {name.lower() for name in handler.headers if name.lower().startswith("x-amz-")}
+        if names != sorted(names) or not needed <= set(names) or scope[2:] != [service, "aws4_request"]:
+            return "AuthorizationHeaderMalformed"
+        path, _, query = handler.path.partition("?")
+        canonical = "\n".join([handler.command, path, query,
+                               *(f"{name}:{' '.join(handler.headers[name].split())}" for name in names), "", fields["SignedHeaders"], digest])
+        at = handler.headers["x-amz-date"]
+        if abs(datetime.datetime.strptime(at, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc).timestamp() - time.time()) > 300:
+            return "RequestTimeTooSkewed"
+        text = "\n".join(["AWS4-HMAC-SHA256", at, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()])
+        key = ("AWS4" + secret).encode()
+        for part in scope:
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        if not hmac.compare_digest(hmac.new(key, text.encode(), hashlib.sha256).hexdigest(), fields["Signature"]):
+            return "SignatureDoesNotMatch"
+        if handler.headers.get("x-amz-security-token") != token:
+            return "InvalidToken"
+        if until is not None and time.time() > until:
+            return "ExpiredToken"
+        return None
+
+    # ---- services ----
+
+    def serve(self, handler):
+        path, _, query = handler.path.partition("?")
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        for begin, service in (("/federation/", self.portal), ("/token", self.oidc), ("/agent", self.agent), ("/latest/", self.metadata),
+                               ("/google/", self.google), ("/computeMetadata/", self.google)):
+            if path.startswith(begin):
+                with self.lock:
+                    self.asked.append((service.__name__, handler.command, handler.path))
+                return service(handler, dict(urllib.parse.parse_qsl(query)), body)
+        if handler.command == "POST" and path == "/":
+            return self.sts(handler, body)
+        why = self.why_not(handler, "s3", handler.headers.get("x-amz-content-sha256", ""))
+        if why is not None:
+            with self.lock:
+                self.refused.append(why)
+            code = {"ExpiredToken": 400, "InvalidToken": 400, "AuthorizationHeaderMalformed": 400}.get(why, 403)
+            return handler.answer(code, [("x-amz-request-id", "R1")], f"<Error><Code>{why}</Code><Message>No.</Message></Error>".encode())
+        return super().serve(handler)
+
+    def sts(self, handler, body):
+        form = dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True))
+        with self.lock:
+            self.asked.append(("sts", form["Action"], form))
+        why = None
+        if form["Action"] == "AssumeRole":
+            why = self.why_not(handler, "sts", hashlib.sha256(body).hexdigest())
+            if why is None and (form["RoleArn"] not in self.roles or self.roles[form["RoleArn"]] != form.get("ExternalId")):
+                why = "AccessDenied"
+        elif "Authorization" in handler.headers or form["WebIdentityToken"] != self.web_token or form["RoleArn"] not in self.roles:
+            why = "InvalidIdentityToken"
+        if form.get("Version") != "2011-06-15" or not form.get("RoleSessionName"):
+            why = "ValidationError"
+        if why is not None:
+            text = f"<ErrorResponse><Error><Type>Sender</Type><Code>{why}</Code><Message>Not for you.</Message></Error></ErrorResponse>"
+            return handler.answer(403, [("Content-Type", "text/xml")], text.encode())
+        access, secret, token, until = self.give()
+        action = form["Action"]
+        return handler.answer(200, [("Content-Type", "text/xml")], (
+            f'<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result><AssumedRoleUser><Arn>{form["RoleArn"]}'
+            f"</Arn></AssumedRoleUser><Credentials><AccessKeyId>{access}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey>"
+            f"<SessionToken>{token}</SessionToken><Expiration>{text_of(until)}</Expiration></Credentials></{action}Result></{action}Response>"
+        ).encode())
+
+    def as_json(self, keys, token_name="Token"):
+        access, secret, token, until = keys
+        return json.dumps({"Code": "Success", "AccessKeyId": access, "SecretAccessKey": secret, token_name: token,
+                           "Expiration": text_of(until)}).encode()
+
+    def portal(self, handler, query, _):
+        if handler.headers.get("x-amz-sso_bearer_token") not in self.sso_tokens:
+            return handler.answer(401, [], b'{"message":"Session token not found or invalid"}')
+        if (query.get("account_id"), query.get("role_name")) != ("123456789012", "Reader of all"):
+            return handler.answer(403, [], b'{"message":"No access"}')
+        access, secret, token, until = self.give()
+        return handler.answer(200, [], json.dumps({"roleCredentials": {"accessKeyId": access, "secretAccessKey": secret, "sessionToken": token,
+                                                                      "expiration": until * 1000}}).encode())
+
+    def oidc(self, handler, _, body):
+        asked = json.loads(body)
+        if asked.get("grantType") != "refresh_token" or asked.get("clientId") != "id" or asked.get("clientSecret") != "client-secret":
+            return handler.answer(400, [], b'{"error":"invalid_client"}')
+        for access, refresh in list(self.sso_tokens.items()):
+            if refresh == asked.get("refreshToken"):
+                del self.sso_tokens[access]
+                self.sso_tokens["sso-2"] = "refresh-2"
+                return handler.answer(200, [], b'{"accessToken":"sso-2","expiresIn":28800,"refreshToken":"refresh-2","tokenType":"Bearer"}')
+        return handler.answer(400, [], b'{"error":"invalid_grant"}')
+
+    def agent(self, handler, *_):
+        if handler.headers.get("Authorization") != AGENT_TOKEN:
+            return handler.answer(401, [], b"{}")
+        return handler.answer(200, [], self.as_json(self.give()))
+
+    def metadata(self, handler, *_):
+        if self.imds_silent:
+            time.sleep(3)
+            handler.close_connection = True
+            return None
+        roles = "/latest/meta-data/iam/security-credentials/"
+        if handler.command == "PUT" and handler.path == "/latest/api/token":
+            if self.imds_version == 1:
+                return handler.answer(404)
+            if handler.headers.get("Content-Length", "0") != "0" or handler.headers.get("x-aws-ec2-metadata-token-ttl-seconds") != "21600":
+                return handler.answer(400)
+            token = f"imds-{next(self.count)}"
+            self.imds_tokens.add(token)
+            return handler.answer(200, [], token.encode())
+        if self.imds_version == 2 and handler.headers.get("x-aws-ec2-metadata-token") not in self.imds_tokens:
+            return handler.answer(401)
+        if handler.path == roles:
+            return handler.answer(200, [], self.role_name.encode()) if self.role_name else handler.answer(404)
+        if handler.path == roles + self.role_name:
+            return handler.answer(200, [], self.as_json(self.give()))
+        return handler.answer(404)
+
+    def google(self, handler, _, body):
+        """Gives tokens to a user, to a service account, to what another service vouches for, and to the machine itself."""
+        return handler.answer(404)
+
+
+def unsigned_part(text):
+    return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
