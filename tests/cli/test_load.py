@@ -334,7 +334,7 @@ class Load(Case):
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         with open(slave, "wb") as terminal:
-            process = subprocess.Popen([TOOLS / "presto-load", "--format", "null", "-e", "60", "-j", "1", *options,
+            process = subprocess.Popen([TOOLS / "presto-load", "--format", "null", "-e", "15" if SANITIZED else "60", "-j", "1", *options,
                                         self.concatenated], stderr=terminal, stdin=subprocess.DEVNULL)
         seen = b""
         while True:
