@@ -39,7 +39,7 @@ class Faults(FaultCase):
             return range(1, count + 1)
         return sorted(set(range(1, some // 4)) | set(self.random.sample(range(1, count + 1), some - some // 4)))
 
-    def faults(self, counts, kinds, some=12):
+    def faults(self, counts, kinds, some=8):
         for call in kinds:
             for number in self.numbers(counts[call], some):
                 for more in ("", "+") if call in ("write", "malloc", "open") else ("",):
@@ -85,7 +85,7 @@ class Faults(FaultCase):
         self.assertEqual(count, 1)
         path.write_bytes(text)
 
-    def check_conversions(self, kinds, settings, some=16):
+    def check_conversions(self, kinds, settings, some=10):
         out = self.new()
         counts = self.count("presto-write", *self.conversion(out, **settings))
         whole = snapshot(out)
@@ -98,23 +98,23 @@ class Faults(FaultCase):
 
     def test_a_conversion_to_shards_of_a_size_survives_any_failing_call(self):
         self.check_conversions([c for c in ERRNOS if c not in ("malloc", "thread")], {"shards": self.BY_SIZE})
-        self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=20)
+        self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=12)
 
     def test_a_conversion_of_several_shards_at_once_survives_any_failing_call(self):
         for settings in self.AT_ONCE:
             with self.subTest(**settings):
-                self.check_conversions(ERRNOS, settings, some=12)
+                self.check_conversions(ERRNOS, settings, some=8)
 
     def test_a_conversion_survives_any_lack_of_memory_and_threads(self):
-        self.check_conversions(["malloc", "thread"], {"threads": 2}, some=20)
-        self.check_conversions(["malloc"], {"threads": 1, "codec": "gzip"}, some=16)
+        self.check_conversions(["malloc", "thread"], {"threads": 2}, some=12)
+        self.check_conversions(["malloc"], {"threads": 1, "codec": "gzip"}, some=10)
 
     def test_calls_that_do_less_or_are_interrupted_change_nothing(self):
         out = self.new()
         counts = self.count("presto-write", *self.conversion(out))
         whole = snapshot(out)
         for call in ("read", "write"):
-            for number in self.numbers(counts[call], 20):
+            for number in self.numbers(counts[call], 10):
                 for what in ("short", errno.EINTR):
                     out, fault = self.new(), f"{call}:{number}:{what}"
                     done = self.run_with(fault, "presto-write", *self.conversion(out))
@@ -128,7 +128,7 @@ class Faults(FaultCase):
         # Shards that are finished at about the same time are noted together: then the last calls are never made.
         codes = (-signal.SIGKILL, 0)
         for call in kinds:
-            for number in self.numbers(counts[call], 30):
+            for number in self.numbers(counts[call], 16):
                 tried += 1
                 out, fault = self.new(), f"{call}:{number}:kill"
                 done = self.run_with(fault, "presto-write", *self.conversion(out, **settings))
@@ -191,7 +191,7 @@ class Faults(FaultCase):
         out = self.new()
         counts = self.count("presto-write", *self.conversion(out))
         for call in ("open", "write", "sync", "rename"):
-            for number in self.numbers(counts[call], 12):
+            for number in self.numbers(counts[call], 8):
                 out, fault = self.new(), f"{call}:{number}:int"
                 done = self.run_with(fault, "presto-write", *self.conversion(out))
                 self.assertEqual(done.returncode, -signal.SIGINT, f"{fault}: {done.stderr}")
@@ -223,7 +223,7 @@ class Faults(FaultCase):
             self.assert_clean_failure(done.returncode, done.stderr, self.codes(fault), fault)
             self.assertTrue(whole.startswith(done.stdout), fault)
 
-    def check_loads(self, kinds, *arguments, some=16):
+    def check_loads(self, kinds, *arguments, some=10):
         whole = self.load(*arguments)
         counts = self.count("presto-load", *arguments)
         for fault in self.faults(counts, kinds, some):
@@ -271,7 +271,7 @@ class Faults(FaultCase):
                 self.assertEqual(len(indexes), 2)
                 forget()
                 counts = self.count("presto-load", *arguments)
-                for fault in self.faults(counts, [*kinds, "malloc"], 5):
+                for fault in self.faults(counts, [*kinds, "malloc"], 4):
                     with self.subTest(fault=fault, how=how, order=order):
                         forget()
                         self.check_failed_load(fault, arguments, whole)
@@ -281,23 +281,23 @@ class Faults(FaultCase):
                         self.assertEqual(self.load(*arguments), whole)
 
     def test_loading_survives_any_lack_of_memory_and_threads(self):
-        self.check_loads(["malloc", "thread"], "-q", "-j", "3", "-e", "2", self.dataset, some=20)
+        self.check_loads(["malloc", "thread"], "-q", "-j", "3", "-e", "2", self.dataset, some=12)
         self.check_loads(["malloc", "thread"], "-q", "-j", "2", "--format", "npy", "-b", "4", "--shuffle", "buffer:3",
-                         self.dataset, some=20)
-        self.check_loads(["malloc"], "-q", "-j", "0", "-p", self.pipeline, self.make_photos(), some=20)
+                         self.dataset, some=12)
+        self.check_loads(["malloc"], "-q", "-j", "0", "-p", self.pipeline, self.make_photos(), some=12)
 
     def test_loading_takes_calls_that_do_less_or_are_interrupted(self):
         arguments = ["-q", "-j", "1", "-e", "2", self.dataset]
         whole = self.load(*arguments)
         counts = self.count("presto-load", *arguments)
         for call in ("read", "write"):
-            for number in self.numbers(counts[call], 20):
+            for number in self.numbers(counts[call], 10):
                 for what in ("short", errno.EINTR):
                     fault = f"{call}:{number}:{what}"
                     done = self.run_with(fault, "presto-load", *arguments)
                     self.assertEqual((done.returncode, done.stderr, done.stdout == whole), (0, "", True), fault)
 
-    def check_cached_loads(self, kinds, warm, threads, some=16):
+    def check_cached_loads(self, kinds, warm, threads, some=10):
         """A cache that cannot be made is an error; whatever else fails in it changes nothing."""
         arguments = ["-q", "-j", threads, "-e", "2", "--format", "npy", "-p", self.pipeline, self.make_photos()]
         whole = self.load(*arguments)
@@ -331,7 +331,7 @@ class Faults(FaultCase):
         cached = ["--cache", f"disk:{cache}:1MiB", *arguments]
         counts = self.count("presto-load", *cached)
         for call in ("read", "write"):
-            for number in self.numbers(counts[call], 20):
+            for number in self.numbers(counts[call], 10):
                 for what in ("short", errno.EINTR):
                     shutil.rmtree(cache)
                     done = self.run_with(f"{call}:{number}:{what}", "presto-load", *cached)
@@ -346,7 +346,7 @@ class Faults(FaultCase):
         arguments = ["-q", "-p", pipeline, self.make_photos()]
         self.assertEqual(self.load(*arguments), self.load("-q", "-p", plain, self.make_photos()))
         self.assertGreaterEqual(self.count("presto-load", "-j", "1", *arguments)["process"], 4)
-        self.check_loads([c for c in ERRNOS if c not in ("malloc", "thread")], "-j", "1", *arguments, some=20)
+        self.check_loads([c for c in ERRNOS if c not in ("malloc", "thread")], "-j", "1", *arguments, some=12)
         self.check_loads(["malloc", "thread", "process"], "-j", "3", *arguments)
         for fault in ("read:7:short", "write:3:short", f"read:7:{errno.EINTR}", f"write:3:{errno.EINTR}"):
             done = self.run_with(fault, "presto-load", "-j", "1", *arguments)
@@ -373,7 +373,7 @@ class Faults(FaultCase):
             self.assertEqual(output.read_bytes(), made)
             self.assertEqual([p.name for p in output.parent.iterdir() if p.name.endswith(".partial")], [])
 
-    def check_inspections(self, *arguments, kinds=tuple(ERRNOS), some=10, output=None):
+    def check_inspections(self, *arguments, kinds=tuple(ERRNOS), some=7, output=None):
         done = run("presto-inspect", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         made = output.read_bytes() if output else None

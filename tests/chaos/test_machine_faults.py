@@ -18,7 +18,7 @@ import unittest
 from chaos import FaultCase, main, run, seeded
 
 ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
-SOME = int(os.environ.get("PRESTO_CHAOS_MOMENTS", "24"))
+SOME = int(os.environ.get("PRESTO_CHAOS_MOMENTS", "12"))
 MAKE = pathlib.Path(__file__).resolve().parents[1] / "corpora" / "make"
 MODEL = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tokenizers" / "unigram.model"
 # libhdf5 and MyHTML do not survive every failure: docs/security.md. A crash ends the run, or a library that libhdf5 brings in ends the
