@@ -17,13 +17,10 @@ foreach(name ${chaos_tests})
   set_tests_properties(chaos.${name} PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;PRESTO_SANITIZE=${PRESTO_SANITIZE};PRESTO_CHAOS_LIGHT=${chaos_light};CC=${CMAKE_C_COMPILER}")
 endforeach()
-# In seconds, nearly: the longest ones start first, so that no core is idle at the end.
 if(NOT PRESTO_SANITIZE)
   # Hundreds of short programs: busy processors make it some times as long.
-  set_tests_properties(chaos.faults PROPERTIES COST 200 TIMEOUT 900)
-  set_tests_properties(chaos.sweeps PROPERTIES COST 100 TIMEOUT 900)
+  set_tests_properties(chaos.faults chaos.sweeps PROPERTIES TIMEOUT 900)
 endif()
-set_tests_properties(chaos.kill chaos.consumer chaos.signals PROPERTIES COST 50)
 
 # A hostile round: everything of the loader that has threads, delayed at random by a seed. It sleeps for most of its time, so it
 # counts as one program although it runs several. It is over within five minutes on any machine: on a very busy one it has no time
@@ -31,7 +28,7 @@ set_tests_properties(chaos.kill chaos.consumer chaos.signals PROPERTIES COST 50)
 if(PRESTO_SANITIZE)
   add_test(NAME chaos.hostile
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/chaos/hostile --build ${PROJECT_BINARY_DIR} --seconds 280)
-  set_tests_properties(chaos.hostile PROPERTIES TIMEOUT 360 COST 300
+  set_tests_properties(chaos.hostile PROPERTIES TIMEOUT 360
     ENVIRONMENT "PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;CC=${CMAKE_C_COMPILER}")
 else()
   add_test(NAME chaos.rounds COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/chaos/test_rounds.py)
