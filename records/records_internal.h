@@ -242,6 +242,19 @@ void presto__stretch_done(presto__stretch *stretch);
  */
 void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
 
+/** Bytes of a shard's file. */
+typedef struct presto__shard_bytes {
+    uint64_t start, end;
+    uint64_t wanted; /* of these, will be read */
+} presto__shard_bytes;
+
+/** Where records [first, first + count) stand. False: that is not known, or the file is compressed. */
+bool presto__shard_find_bytes(presto_shard *shard, uint64_t first, uint64_t count,
+                              presto__shard_bytes *bytes_out);
+/** As presto__shard_will_read, of bytes that presto__shard_find_bytes found, or that lie between
+ * such. */
+void presto__shard_will_read_bytes(presto_shard *shard, const presto__shard_bytes *bytes);
+
 /* ---- writing a shard ---- */
 
 typedef struct presto__shard_writer presto__shard_writer;
@@ -391,6 +404,13 @@ void presto__dataset_end_walk(presto_dataset *dataset);
  */
 presto_status presto__dataset_pass(presto_dataset *dataset, uint64_t number, uint64_t *known_out,
                                    presto_error *err);
+
+/**
+ * A hint: shard i will be opened soon. Over a network, what opening it reads first is requested for
+ * the thread's read-ahead. Does not wait.
+ * Returns: false: not now, too much is requested already.
+ */
+bool presto__dataset_will_open(presto_dataset *dataset, size_t i);
 
 /** As presto_dataset_shard_at, for reading up to `record` in it. As long as that is known, the
  * others are not counted for it. */

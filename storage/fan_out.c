@@ -11,6 +11,7 @@
 #include "../base/stop_internal.h"
 #include "../base/thread_internal.h"
 #include "play_internal.h"
+#include "storage_internal.h"
 
 /* Another thread each time that so much has passed and jobs are left, unless each thread has ended
  * one meanwhile: a few times what a start takes, so that short jobs are done by a few. */
@@ -26,6 +27,7 @@ typedef struct fan_out {
     size_t count;
     presto__storage_thread *caller; /* NULL: no storage is played */
     presto__stop_scope pass;        /* that the caller is in */
+    presto__ahead *ahead;           /* that the caller is bound to */
     pthread_mutex_t lock;           /* of all that follows */
     pthread_cond_t ended;           /* a thread has */
     size_t next, done;
@@ -78,6 +80,7 @@ static void *run(void *argument) {
         (void)presto__storage_bind(&mine);
     }
     (void)presto__stop_bind((presto__stop_scope){.hook = all->pass.hook});
+    (void)presto__ahead_bind(all->ahead);
     do_jobs(all);
     pthread_mutex_lock(&all->lock);
     all->reads += mine.reads;
@@ -175,7 +178,8 @@ presto_status presto__fan_out(size_t count, presto__job_fn job, void *user, pres
                    .count = count,
                    .failed_at = count,
                    .caller = presto__storage_bound(),
-                   .pass = presto__stop_bound()};
+                   .pass = presto__stop_bound(),
+                   .ahead = presto__ahead_bound()};
     int failed = init(&all);
     if (failed != 0)
         return presto_fail_errno(err, failed, NULL, "cannot make a lock");

@@ -82,7 +82,9 @@ static void *file_map(presto__object object, uint64_t bytes) {
     return mapping == MAP_FAILED ? NULL : mapping;
 }
 
-static void file_will_read(presto__object object, uint64_t offset, uint64_t bytes) {
+static void file_will_read(presto__object object, uint64_t offset, uint64_t bytes,
+                           uint64_t wanted) {
+    (void)wanted;
     (void)posix_fadvise(object.fd, (off_t)offset, (off_t)bytes, POSIX_FADV_WILLNEED);
 }
 

@@ -64,6 +64,13 @@ static presto_status http_find(const char *path, presto__object_info *info_out, 
     return presto__remote_find(&name, info_out, err);
 }
 
+/* Its whole beginning is requested, whatever the number of bytes. */
+static void http_will_open(const char *path, uint64_t bytes) {
+    const presto__remote_name name = {&presto__storage_http, &address, path};
+    (void)bytes;
+    presto__remote_will_open(&name);
+}
+
 const presto__storage_kind presto__storage_http = {
     .name = "http",
     .is_remote = true,
@@ -74,4 +81,6 @@ const presto__storage_kind presto__storage_http = {
     .look = presto__remote_look,
     .find = http_find,
     .number = presto__remote_number,
+    .will_read = presto__remote_will_read,
+    .will_open = http_will_open,
 };

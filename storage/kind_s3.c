@@ -306,6 +306,13 @@ static presto_status s3_find(const char *path, presto__object_info *info_out, pr
     return presto__remote_find(&name, info_out, err);
 }
 
+/* Its whole beginning is requested, whatever the number of bytes. */
+static void s3_will_open(const char *path, uint64_t bytes) {
+    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    (void)bytes;
+    presto__remote_will_open(&name);
+}
+
 const presto__storage_kind presto__storage_s3 = {
     .name = "s3",
     .is_remote = true,
@@ -316,4 +323,6 @@ const presto__storage_kind presto__storage_s3 = {
     .look = presto__remote_look,
     .find = s3_find,
     .number = presto__remote_number,
+    .will_read = presto__remote_will_read,
+    .will_open = s3_will_open,
 };

@@ -26,7 +26,8 @@ struct presto__storage_kind {
 
     /* NULL: the kind has nothing of that. */
     void *(*map)(presto__object object, uint64_t bytes);
-    void (*will_read)(presto__object object, uint64_t offset, uint64_t bytes);
+    /* `wanted` bytes of these will be read. */
+    void (*will_read)(presto__object object, uint64_t offset, uint64_t bytes, uint64_t wanted);
     void (*will_open)(const char *path, uint64_t bytes);
     uint64_t (*next_data)(presto__object object, uint64_t from);
     presto_status (*drop)(const char *path, presto_error *err);

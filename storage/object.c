@@ -12,6 +12,7 @@
 #include <presto/numbers.h>
 
 #define READ_BYTES ((size_t)64 << 10)
+#define REMOTE_READ_BYTES ((size_t)4 << 20)
 #define NS_PER_S 1000000000
 
 presto_status presto__object_open(const char *path, presto__object *object_out,
@@ -93,8 +94,13 @@ void *presto__object_map(presto__object object, uint64_t bytes) {
 }
 
 void presto__object_will_read(presto__object object, uint64_t offset, uint64_t bytes) {
-    if (object.kind->will_read != NULL)
-        object.kind->will_read(object, offset, bytes);
+    presto__object_will_read_of(object, offset, bytes, bytes);
+}
+
+void presto__object_will_read_of(presto__object object, uint64_t offset, uint64_t bytes,
+                                 uint64_t wanted) {
+    if (object.kind->will_read != NULL && bytes > 0)
+        object.kind->will_read(object, offset, bytes, wanted);
 }
 
 void presto__object_will_open(const char *path, uint64_t bytes) {
@@ -120,14 +126,16 @@ static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
                        (uintmax_t)most_bytes, presto_plural(most_bytes));
 }
 
-/* The size that the file reports may be wrong: read to its end. */
+/* The size that the file reports may be wrong: read to its end. Over a network, a piece is a round
+ * trip. */
 static presto_status read_to_end(presto__object object, const char *path, uint64_t most_bytes,
                                  presto_buffer *out, presto_error *err) {
-    size_t got = READ_BYTES;
-    for (uint64_t offset = 0; got == READ_BYTES; offset += got) {
-        PRESTO_TRY(presto_buffer_reserve(out, READ_BYTES, err));
+    const size_t piece = object.kind->is_remote ? REMOTE_READ_BYTES : READ_BYTES;
+    size_t got = piece;
+    for (uint64_t offset = 0; got == piece; offset += got) {
+        PRESTO_TRY(presto_buffer_reserve(out, piece, err));
         PRESTO_TRY(presto__read_at((presto__object_place){object, path, offset},
-                                   out->data + out->bytes, READ_BYTES, &got, err));
+                                   out->data + out->bytes, piece, &got, err));
         if (got > most_bytes - offset)
             return fail_large(most_bytes, err);
         out->bytes += got;

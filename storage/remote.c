@@ -2,13 +2,8 @@
 /*
  * Opening an object reads its beginning: that says how large it is and which one, and what is read
  * first needs no request of its own. Each further range asks for that one object by its ETag.
- *
- * A request that failed in a way that may pass is sent again, after a wait that is drawn at random
- * below a bound which doubles ("full jitter"), so that many clients do not come back at once. All
- * threads share a budget of retries, which successes fill: a server that fails for long is not
- * asked many times as often as one that works.
  */
-#include "remote_internal.h"
+#include "ahead_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,13 +23,10 @@
 #include <presto/numbers.h>
 
 #define HEAD_BYTES ((size_t)16 << 10) /* of an object, that opening it reads */
+#define KEPT_HEAD_BYTES ((size_t)4 << 10)
 #define MOST_TRIES 10
-#define MOST_LEARNED 2                   /* where the object is, and newer keys */
-#define FIRST_WAIT_NS UINT64_C(50000000) /* the bound of the first wait */
-#define MOST_WAIT_NS UINT64_C(10000000000)
+#define MOST_LEARNED 2              /* where the object is, and newer keys */
 #define SLICE_NS UINT64_C(50000000) /* a stop is asked for so often while waiting */
-#define BUDGET 1000                 /* retries, if nothing succeeds */
-#define REFILL_EVERY 2              /* successes are worth a retry */
 #define DATASET "dataset.json"
 
 typedef struct remote_object {
@@ -46,115 +38,8 @@ typedef struct remote_object {
     char last_modified[sizeof((presto__http_answer){0}.last_modified)];
     uint8_t *head; /* its first bytes */
     size_t head_bytes;
+    presto__flights flights; /* what has been requested of it ahead */
 } remote_object;
-
-/* ---- messages ---- */
-
-static presto_status add_piece(presto_buffer *out, const char *text, presto_error *err) {
-    return presto_buffer_append(out, presto_span_of_text(text), err);
-}
-
-presto_status presto__message_add(presto__message *message, const char *name, presto_span value,
-                                  presto_error *err) {
-    if (message->header_count == PRESTO__MOST_HEADERS)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a request has too many headers");
-    PRESTO_TRY(add_piece(&message->text, name, err));
-    PRESTO_TRY(add_piece(&message->text, ": ", err));
-    PRESTO_TRY(presto_buffer_append(&message->text, value, err));
-    PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of("", 1), err));
-    message->header_count++;
-    return PRESTO_OK;
-}
-
-presto_status presto__message_wish(presto__message *message, const presto__remote_wish *wish,
-                                   presto_error *err) {
-    if (wish->has_range) {
-        char range[64];
-        snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, wish->first, wish->last);
-        PRESTO_TRY(presto__message_add(message, "Range", presto_span_of_text(range), err));
-    }
-    return wish->etag == NULL
-               ? PRESTO_OK
-               : presto__message_add(message, "If-Match", presto_span_of_text(wish->etag), err);
-}
-
-/* The texts as a request. */
-static presto__http_request request_of(const presto__message *message) {
-    presto__http_request request = {.header_count = message->header_count};
-    const char *at = (const char *)message->text.data;
-    request.url = at;
-    for (size_t i = 0; i < message->header_count; i++) {
-        at += strlen(at) + 1;
-        request.headers[i] = at;
-    }
-    return request;
-}
-
-/* ---- retries ---- */
-
-/* In halves of a retry. Below 0 for a moment at most. */
-static atomic_int budget = BUDGET * REFILL_EVERY;
-
-static void note_success(void) {
-    if (atomic_load_explicit(&budget, memory_order_relaxed) < BUDGET * REFILL_EVERY)
-        atomic_fetch_add_explicit(&budget, 1, memory_order_relaxed);
-}
-
-static bool may_retry(void) {
-    if (atomic_fetch_sub_explicit(&budget, REFILL_EVERY, memory_order_relaxed) >= REFILL_EVERY)
-        return true;
-    atomic_fetch_add_explicit(&budget, REFILL_EVERY, memory_order_relaxed);
-    return false;
-}
-
-static presto_status wait_before(unsigned tries, presto_error *err) {
-    uint64_t bound_ns = FIRST_WAIT_NS << (tries < 10 ? tries : 10);
-    if (bound_ns > MOST_WAIT_NS)
-        bound_ns = MOST_WAIT_NS;
-    uint64_t left_ns = presto__random_name() % bound_ns;
-    while (left_ns > 0) {
-        uint64_t slice_ns = left_ns < SLICE_NS ? left_ns : SLICE_NS;
-        const struct timespec pause = {.tv_nsec = (long)slice_ns};
-        PRESTO_TRY(presto__stop_check(err));
-        (void)nanosleep(&pause, NULL);
-        left_ns -= slice_ns;
-    }
-    return presto__stop_check(err);
-}
-
-/* May the same request succeed a moment later? */
-static bool may_pass(const presto__http_answer *answer) {
-    if (answer->failed != 0)
-        switch (answer->failed) {
-        case PRESTO__CURLE_COULDNT_RESOLVE_HOST:
-        case PRESTO__CURLE_COULDNT_CONNECT:
-        case PRESTO__CURLE_HTTP2:
-        case PRESTO__CURLE_PARTIAL_FILE:
-        case PRESTO__CURLE_OPERATION_TIMEDOUT:
-        case PRESTO__CURLE_SSL_CONNECT_ERROR:
-        case PRESTO__CURLE_GOT_NOTHING:
-        case PRESTO__CURLE_SEND_ERROR:
-        case PRESTO__CURLE_RECV_ERROR:
-        case PRESTO__CURLE_HTTP2_STREAM:
-            return true;
-        default:
-            return false;
-        }
-    switch (answer->code) {
-    case 408:
-    case 429:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-        return true;
-    case 400: /* S3's word for a connection that was too slow */
-        return strstr(answer->text, "<Code>RequestTimeout</Code>") != NULL;
-    default:
-        return false;
-    }
-}
 
 /* ---- what went wrong, in words ---- */
 
@@ -230,6 +115,18 @@ static presto_status fail_answer(const char *path, const presto__remote_wish *wi
 
 /* ---- requests ---- */
 
+static presto_status wait_before(unsigned tries, presto_error *err) {
+    uint64_t left_ns = presto__retry_wait_ns(tries);
+    while (left_ns > 0) {
+        uint64_t slice_ns = left_ns < SLICE_NS ? left_ns : SLICE_NS;
+        const struct timespec pause = {.tv_nsec = (long)slice_ns};
+        PRESTO_TRY(presto__stop_check(err));
+        (void)nanosleep(&pause, NULL);
+        left_ns -= slice_ns;
+    }
+    return presto__stop_check(err);
+}
+
 /* Where an answer goes. */
 typedef struct remote_target {
     const presto__address_type *address;
@@ -244,7 +141,7 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
     presto__message message = {.header_count = 0};
     presto_status status = to->address->write(to->self, wish, &message, err);
     if (status == PRESTO_OK) {
-        presto__http_request request = request_of(&message);
+        presto__http_request request = presto__message_request(&message);
         request.data = to->data;
         request.most_bytes = to->most_bytes;
         status = presto__http_transfer(&request, answer, err);
@@ -254,15 +151,11 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
     return status;
 }
 
-/* Is the answer all of what was asked for? A server that does not know ranges sends everything. */
-static bool is_whole(const presto__remote_wish *wish, const presto__http_answer *answer) {
-    if ((answer->failed != 0 && !answer->is_longer) || answer->code != 206)
-        return true; /* others look at that */
-    uint64_t first, last;
-    if (answer->is_longer)
-        return false;
-    return sscanf(answer->content_range, "bytes %" SCNu64 "-%" SCNu64, &first, &last) == 2 &&
-           first == wish->first && last >= first && last - first + 1 == answer->bytes;
+/* Is it cut? A server that does not know ranges sends everything; others look at that, and at what
+ * has failed. */
+static bool is_cut(const presto__remote_wish *wish, const presto__http_answer *answer) {
+    bool is_range = (answer->failed == 0 || answer->is_longer) && answer->code == 206;
+    return is_range && !presto__answer_is_range(wish, answer);
 }
 
 /*
@@ -276,10 +169,11 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
         PRESTO_TRY(presto__stop_check(err));
         *answer = (presto__http_answer){.code = 0};
         PRESTO_TRY(send_once(to, wish, answer, err));
-        bool is_cut = !is_whole(wish, answer);
-        if (!is_cut && (answer->failed == 0 || answer->is_longer) &&
+        bool came_cut = is_cut(wish, answer);
+        if (!came_cut && (answer->failed == 0 || answer->is_longer) &&
             (answer->code == 200 || answer->code == 206 || answer->code == 416)) {
-            note_success();
+            presto__retry_note_success();
+            presto__ahead_note_success();
             return PRESTO_OK;
         }
         if (learned < MOST_LEARNED && to->address->learn != NULL &&
@@ -287,13 +181,13 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
             learned++;
             continue;
         }
-        if (is_cut) {
+        if (came_cut) {
             answer->failed = PRESTO__CURLE_PARTIAL_FILE;
             snprintf(answer->why, sizeof answer->why, "%s%zu byte%s came, of the range '%s'",
                      answer->is_longer ? "more than " : "", answer->bytes,
                      presto_plural(answer->bytes), answer->content_range);
         }
-        if (tries == MOST_TRIES || !may_pass(answer) || !may_retry())
+        if (tries == MOST_TRIES || !presto__answer_may_pass(answer) || !presto__retry_allowed())
             return fail_answer(to->path, wish, answer, tries, err);
         PRESTO_TRY(wait_before(tries - 1, err));
     }
@@ -353,60 +247,81 @@ static void free_object(remote_object *object) {
         return;
     if (object->self != NULL)
         object->address->free(object->self);
+    presto__flights_done(&object->flights);
     free(object->path);
     free(object->head);
     free(object);
 }
 
-/* Read its beginning, and keep what it is. */
+/* Keep what its beginning says. */
+static presto_status keep_beginning(remote_object *object, const presto__http_answer *answer,
+                                    presto_error *err) {
+    const presto__remote_wish wish = {.has_range = true, .first = 0, .last = HEAD_BYTES - 1};
+    uint64_t bytes;
+    if (answer->code == 404)
+        return fail_answer(object->path, &wish, answer, 1, err);
+    /* All of a small one may come as it is; an end that the server does not announce may be a cut. */
+    if (answer->code == 200 && (answer->is_longer || answer->length != answer->bytes))
+        return fail_ranges(object->path, err);
+    if (answer->code == 200) /* all of it; or, of an empty one, nothing */
+        bytes = answer->bytes;
+    else if (!size_of(answer, &bytes) || (answer->code == 416 && bytes != 0) ||
+             (answer->code == 206 &&
+              answer->bytes != (bytes < HEAD_BYTES ? (size_t)bytes : HEAD_BYTES)))
+        return fail_ranges(object->path, err);
+    object->head_bytes = answer->code == 416 ? 0 : answer->bytes;
+    object->info = info_of(object->path, bytes, answer);
+    memcpy(object->etag, answer->etag, sizeof object->etag);
+    memcpy(object->last_modified, answer->last_modified, sizeof object->last_modified);
+    return PRESTO_OK;
+}
+
+/* Of a large object, so much is kept: many may be open. */
+static void shrink_head(remote_object *object) {
+    if (object->info.bytes <= HEAD_BYTES)
+        return;
+    uint8_t *head = realloc(object->head, KEPT_HEAD_BYTES);
+    if (head != NULL) {
+        object->head = head;
+        object->head_bytes = KEPT_HEAD_BYTES;
+    }
+}
+
 static presto_status look_first(remote_object *object, presto_error *err) {
     presto__http_answer answer;
     const presto__remote_wish wish = {.has_range = true, .first = 0, .last = HEAD_BYTES - 1};
+    object->head = malloc(HEAD_BYTES);
+    if (object->head == NULL)
+        return presto_fail_memory(err, HEAD_BYTES);
     const remote_target to = {object->address, object->self, object->path, object->head,
                               HEAD_BYTES};
-    uint64_t bytes;
     PRESTO_TRY(ask(&to, &wish, &answer, err));
-    /* All of a small one may come as it is; an end that the server does not announce may be a cut. */
-    if (answer.code == 200 && (answer.is_longer || answer.length != answer.bytes))
-        return fail_ranges(object->path, err);
-    if (answer.code == 200) /* all of it; or, of an empty one, nothing */
-        bytes = answer.bytes;
-    else if (!size_of(&answer, &bytes) || (answer.code == 416 && bytes != 0) ||
-             (answer.code == 206 &&
-              answer.bytes != (bytes < HEAD_BYTES ? (size_t)bytes : HEAD_BYTES)))
-        return fail_ranges(object->path, err);
-    object->head_bytes = answer.code == 416 ? 0 : answer.bytes;
-    object->info = info_of(object->path, bytes, &answer);
-    memcpy(object->etag, answer.etag, sizeof object->etag);
-    memcpy(object->last_modified, answer.last_modified, sizeof object->last_modified);
-    return PRESTO_OK;
+    return keep_beginning(object, &answer, err);
 }
 
-presto_status presto__remote_open(const presto__remote_name *name, presto__object *object_out,
-                                  presto__object_info *info_out, presto_error *err) {
-    remote_object *object = calloc(1, sizeof *object);
-    if (object == NULL)
-        return presto_fail_memory(err, sizeof *object);
-    object->address = name->address;
-    object->path = strdup(name->path);
-    object->head = malloc(HEAD_BYTES);
-    presto_status status = object->path == NULL || object->head == NULL
-                               ? presto_fail_memory(err, HEAD_BYTES)
-                               : name->address->make(name->path, &object->self, err);
-    if (status == PRESTO_OK)
-        status = look_first(object, err);
-    if (status < 0) {
-        presto_error_set_file(err, name->path);
-        free_object(object);
-        return status;
+/* Its beginning may have been requested before. */
+static presto_status look_at(remote_object *object, presto_error *err) {
+    presto__beginning beginning;
+    presto_status status;
+    if (presto__beginning_take(object->path, &beginning, &status, err)) {
+        object->self = beginning.self;
+        object->head = beginning.head;
+        return keep_beginning(object, &beginning.answer, err);
     }
-    *object_out = (presto__object){.kind = name->kind, .state = object};
-    *info_out = object->info;
-    return PRESTO_OK;
+    PRESTO_TRY(status);
+    PRESTO_TRY(object->address->make(object->path, &object->self, err));
+    return look_first(object, err);
 }
 
-void presto__remote_close(presto__object object) {
-    free_object(object.state);
+/* May the ETag be sent as it came? Weak ones may not, and one that was cut is another one. */
+static bool is_strong(const char *etag) {
+    size_t bytes = strlen(etag);
+    return bytes >= 2 && etag[0] == '"' && etag[bytes - 1] == '"';
+}
+
+/* What an answer must be of; NULL: that cannot be asked for. */
+static const char *etag_of(const remote_object *object) {
+    return is_strong(object->etag) ? object->etag : NULL;
 }
 
 /* Is it an answer about the object that was opened? */
@@ -415,6 +330,50 @@ static bool is_same(const remote_object *object, const presto__http_answer *answ
     return strcmp(object->etag, answer->etag) == 0 &&
            strcmp(object->last_modified, answer->last_modified) == 0 && size_of(answer, &bytes) &&
            bytes == object->info.bytes;
+}
+
+static presto_status write_range(const void *user, const presto__remote_wish *wish,
+                                 presto__message *message, presto_error *err) {
+    const remote_object *object = user;
+    presto__remote_wish all = *wish;
+    all.etag = etag_of(object);
+    return object->address->write(object->self, &all, message, err);
+}
+
+static bool fits(const void *user, const presto__http_answer *answer) {
+    return answer->code == 206 && is_same(user, answer);
+}
+
+static const presto__ahead_object ahead_object = {.write = write_range, .fits = fits};
+
+presto_status presto__remote_open(const presto__remote_name *name, presto__object *object_out,
+                                  presto__object_info *info_out, presto_error *err) {
+    remote_object *object = calloc(1, sizeof *object);
+    if (object == NULL)
+        return presto_fail_memory(err, sizeof *object);
+    object->address = name->address;
+    object->path = strdup(name->path);
+    presto_status status =
+        object->path == NULL ? presto_fail_memory(err, strlen(name->path)) : look_at(object, err);
+    if (status < 0) {
+        presto_error_set_file(err, name->path);
+        free_object(object);
+        return status;
+    }
+    shrink_head(object);
+    object->flights.type = &ahead_object;
+    object->flights.object = object;
+    *object_out = (presto__object){.kind = name->kind, .state = object};
+    *info_out = object->info;
+    return PRESTO_OK;
+}
+
+void presto__remote_will_open(const presto__remote_name *name) {
+    presto__beginning_request(name, HEAD_BYTES);
+}
+
+void presto__remote_close(presto__object object) {
+    free_object(object.state);
 }
 
 /* What was open cannot be read any more: its keys have expired, it was deleted, another server
@@ -444,15 +403,9 @@ static presto_status read_range(const remote_object *object, const presto__remot
     return PRESTO_OK;
 }
 
-/* May the ETag be sent as it came? Weak ones may not, and one that was cut is another one. */
-static bool is_strong(const char *etag) {
-    size_t bytes = strlen(etag);
-    return bytes >= 2 && etag[0] == '"' && etag[bytes - 1] == '"';
-}
-
 presto_status presto__remote_read(const presto__object_place *place, void *data, size_t bytes,
                                   size_t *got_out, presto_error *err) {
-    const remote_object *object = place->object.state;
+    remote_object *object = place->object.state;
     uint64_t end = object->info.bytes;
     presto_error why;
     if (place->offset >= end || bytes == 0) {
@@ -466,14 +419,36 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
         *got_out = bytes;
         return PRESTO_OK;
     }
-    const presto__remote_wish wish = {.has_range = true,
-                                      .first = place->offset,
-                                      .last = place->offset + bytes - 1,
-                                      .etag = is_strong(object->etag) ? object->etag : NULL};
-    if (read_range(object, &wish, data, &why) < 0)
-        return fail_open(&why, err);
+    for (size_t done = 0; done < bytes;) {
+        size_t got = 0, gap = bytes - done;
+        if (!place->object.is_again) {
+            const presto__ahead_read wanted = {&object->flights, place->offset + done,
+                                               (uint8_t *)data + done, bytes - done};
+            PRESTO_TRY(presto__flights_read(&wanted, &got, &gap, err));
+        }
+        const presto__remote_wish wish = {.has_range = true,
+                                          .first = place->offset + done,
+                                          .last = place->offset + done + gap - 1,
+                                          .etag = etag_of(object)};
+        if (got == 0 && read_range(object, &wish, (uint8_t *)data + done, &why) < 0)
+            return fail_open(&why, err);
+        done += got == 0 ? gap : got;
+    }
     *got_out = bytes;
     return PRESTO_OK;
+}
+
+void presto__remote_will_read(presto__object object, uint64_t offset, uint64_t bytes,
+                              uint64_t wanted) {
+    remote_object *state = object.state;
+    uint64_t size = state->info.bytes;
+    if (offset >= size || size <= state->head_bytes)
+        return;
+    const presto__ahead_wish wish = {.flights = &state->flights,
+                                     .first = offset,
+                                     .end = bytes < size - offset ? offset + bytes : size,
+                                     .wanted = wanted};
+    presto__flights_request(&wish);
 }
 
 presto_status presto__remote_look(presto__object object, const char *path,
@@ -487,6 +462,11 @@ int presto__remote_number(presto__object object) {
     return (int)(((uintptr_t)object.state >> 4) & INT32_MAX);
 }
 
+static bool is_dataset(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && strcmp(slash + 1, DATASET) == 0;
+}
+
 /* What is said of one object, and its first byte: an answer without a body would not say why it is no
  * success. */
 static presto_status find_one(const presto__remote_name *name, presto__object_info *info_out,
@@ -496,11 +476,19 @@ static presto_status find_one(const presto__remote_name *name, presto__object_in
     uint64_t bytes = 0;
     presto__http_answer answer;
     const presto__remote_wish wish = {.has_range = true, .first = 0, .last = 0};
-    PRESTO_TRY(name->address->make(name->path, &self, err));
-    const remote_target to = {name->address, self, name->path, &byte, sizeof byte};
-    presto_status status = ask(&to, &wish, &answer, err);
-    name->address->free(self);
-    PRESTO_TRY(status);
+    presto_status status;
+    if (is_dataset(name->path)) /* it will be opened next */
+        presto__beginning_request(name, HEAD_BYTES);
+    if (!presto__beginning_look(name->path, &answer, &status, err)) {
+        PRESTO_TRY(status);
+        PRESTO_TRY(name->address->make(name->path, &self, err));
+        const remote_target to = {name->address, self, name->path, &byte, sizeof byte};
+        status = ask(&to, &wish, &answer, err);
+        name->address->free(self);
+        PRESTO_TRY(status);
+    }
+    if (answer.code == 404)
+        return fail_answer(name->path, &wish, &answer, 1, err);
     if (answer.code == 200) /* a server without ranges: who opens it is told */
         bytes = answer.length;
     else if (!size_of(&answer, &bytes))

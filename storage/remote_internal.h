@@ -53,6 +53,22 @@ presto_status presto__message_add(presto__message *message, const char *name, pr
 presto_status presto__message_wish(presto__message *message, const presto__remote_wish *wish,
                                    presto_error *err);
 
+/** The texts as a request, which borrows them. */
+presto__http_request presto__message_request(const presto__message *message);
+
+/* ---- what came (request.c), for those that ask ---- */
+
+/** Is the answer all of the range that was asked for? */
+bool presto__answer_is_range(const presto__remote_wish *wish, const presto__http_answer *answer);
+/** May the same request succeed a moment later? */
+bool presto__answer_may_pass(const presto__http_answer *answer);
+/** All threads share a budget of retries: take one, or do without. */
+bool presto__retry_allowed(void);
+/** A request has succeeded. */
+void presto__retry_note_success(void);
+/** How long to wait before the next try, after so many: drawn at random below a bound. */
+uint64_t presto__retry_wait_ns(unsigned tries);
+
 /* Hooks of a kind of storage. */
 presto_status presto__remote_open(const presto__remote_name *name, presto__object *object_out,
                                   presto__object_info *info_out, presto_error *err);
@@ -66,5 +82,8 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
 presto_status presto__remote_look(presto__object object, const char *path,
                                   presto__object_info *info_out, presto_error *err);
 int presto__remote_number(presto__object object);
+void presto__remote_will_read(presto__object object, uint64_t offset, uint64_t bytes,
+                              uint64_t wanted);
+void presto__remote_will_open(const presto__remote_name *name);
 
 #endif

@@ -95,13 +95,51 @@ int presto__object_number(presto__object object);
  * errno is 0 in the first case.
  */
 void *presto__object_map(presto__object object, uint64_t bytes);
-/** A hint: these bytes will be read soon. Does not wait. */
+/** A hint: these bytes will be read soon. Does not wait. Of an object that comes over a network, they
+ * are requested for the thread's read-ahead. */
 void presto__object_will_read(presto__object object, uint64_t offset, uint64_t bytes);
+/** The same, if only `wanted` bytes of these will be read, and what stands between them costs less
+ * than another request. */
+void presto__object_will_read_of(presto__object object, uint64_t offset, uint64_t bytes,
+                                 uint64_t wanted);
 /** The same of the first bytes of an object that is not open. */
 void presto__object_will_open(const char *path, uint64_t bytes);
 /** Where bytes that are stored begin, at or behind `from`; the size, if none do. Before it are
  * zeros that take no room. UINT64_MAX: that cannot be said. */
 uint64_t presto__object_next_data(presto__object object, uint64_t from);
+
+/* ---- reading ahead over a network (ahead.c) ---- */
+
+/** Requests that are under way before somebody reads what they bring, of one stream. */
+typedef struct presto__ahead presto__ahead;
+
+/**
+ * What waits to be read takes at most `limit_bytes`; beside it, each thread that waits for a range
+ * which is not requested yet may have one of 4 MiB, and there are the first 16 KiB of at most 256
+ * objects that will be opened.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY, PRESTO_ERR_IO (no lock).
+ */
+presto_status presto__ahead_new(size_t limit_bytes, presto__ahead **ahead_out, presto_error *err);
+/** No thread is bound to it any more. Requests that are under way are ended. NULL is fine. */
+void presto__ahead_free(presto__ahead *ahead);
+/** The calling thread's hints are for `ahead` from now on; NULL: they are for nothing. Returns what
+ * it was before. */
+presto__ahead *presto__ahead_bind(presto__ahead *ahead);
+/** What this thread is bound to. */
+presto__ahead *presto__ahead_bound(void);
+/** What a read-ahead has done so far. */
+typedef struct presto__ahead_counts {
+    uint64_t requests; /* for ranges, all that follow included */
+    uint64_t retries;
+    uint64_t seconds;       /* second requests, for what took long ... */
+    uint64_t seconds_first; /* ... that came first */
+} presto__ahead_counts;
+
+presto__ahead_counts presto__ahead_count(const presto__ahead *ahead);
+/** What it holds, or has requested. Any thread. */
+size_t presto__ahead_bytes(const presto__ahead *ahead);
+/** Will presto__object_will_open do something? */
+bool presto__ahead_may_open(void);
 
 /**
  * Drop an object from the machine's page cache. What is missing, is no regular file or may not be

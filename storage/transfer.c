@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread runs libcurl's multi interface. Who asks puts a transfer into a list, wakes it, and
- * waits on the transfer's own condition. Only that thread touches libcurl's handles.
+ * One thread runs libcurl's multi interface. Who asks puts a transfer into a list and wakes it; then
+ * it waits on the transfer's own condition, or is called. Only that thread touches libcurl's handles.
  *
  * The thread and its connections belong to the process: objects are opened and closed all the time,
  * and a connection over TLS is worth keeping. It is started with the first transfer, and ends with
@@ -25,53 +25,45 @@
 
 #include <presto/version.h>
 
+_Static_assert(sizeof((presto__http_call){0}.why) >= PRESTO__CURL_ERROR_BYTES, "too small");
+
 #define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
 #define IDLE_MS 10000              /* the thread is woken when there is work */
-#define KEPT_CONNECTIONS 128L
+#define NS_PER_MS UINT64_C(1000000)
+#define KEPT_CONNECTIONS 512L
 #define CONNECT_MS 10000L
 #define STALLED_S 30L /* without a byte for so long, a transfer has failed */
 #define BUFFER_BYTES (256L << 10)
-#define KEPT_HANDLES 128
-
-/** One that is asked for. On the stack of who waits. */
-typedef struct transfer {
-    const presto__http_request *request;
-    presto__http_answer *answer;
-    void *easy;    /* NULL: not begun. The thread's */
-    void *headers; /* libcurl's list */
-    char why[PRESTO__CURL_ERROR_BYTES];
-    /* Guarded by the client's lock. */
-    struct transfer *next; /* among those that are not begun */
-    bool is_done;
-    bool is_unwanted; /* who asked does not wait any more: end it */
-    pthread_cond_t done;
-} transfer;
+#define KEPT_HANDLES 256
 
 static struct {
     pthread_mutex_t lock;
     const presto__curl_functions *curl; /* NULL: not started */
     void *multi;
     pthread_t thread;
-    transfer *first, **last; /* not begun */
-    transfer *running[1024]; /* begun */
+    presto__http_call *first, **last; /* not begun */
+    presto__http_call *delayed;       /* not begun, and not due */
+    presto__http_call *ended;         /* who began them is to be called */
+    presto__http_call *running[1024]; /* begun */
     size_t running_count;
     void *handles[KEPT_HANDLES]; /* idle ones. The thread's */
     size_t handle_count;
+    unsigned generation;
     bool is_ending;
     bool has_unwanted;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &client.first};
 
 /* ---- what comes ---- */
 
-static bool takes_body(const transfer *one) {
+static bool takes_body(const presto__http_call *one) {
     long code = 0;
     (void)client.curl->easy_getinfo(one->easy, PRESTO__CURLINFO_RESPONSE_CODE, &code);
     return code >= 200 && code < 300;
 }
 
 static size_t take_body(char *data, size_t size, size_t count, void *user) {
-    transfer *one = user;
-    presto__http_answer *answer = one->answer;
+    presto__http_call *one = user;
+    presto__http_answer *answer = &one->answer;
     size_t bytes = size * count;
     if (!takes_body(one)) {
         size_t room = sizeof answer->text - 1 - strlen(answer->text);
@@ -80,10 +72,10 @@ static size_t take_body(char *data, size_t size, size_t count, void *user) {
             answer->text[at + i] = data[i] == '\0' ? ' ' : data[i];
         return bytes;
     }
-    size_t room = one->request->most_bytes - answer->bytes;
+    size_t room = one->request.most_bytes - answer->bytes;
     size_t taken = bytes < room ? bytes : room;
     if (taken > 0)
-        memcpy((uint8_t *)one->request->data + answer->bytes, data, taken);
+        memcpy((uint8_t *)one->request.data + answer->bytes, data, taken);
     answer->bytes += taken;
     answer->is_longer = taken < bytes;
     return taken; /* fewer end the transfer */
@@ -97,7 +89,7 @@ static void take_text(char *out, size_t room, const char *value, size_t bytes) {
 }
 
 static size_t take_header(char *data, size_t size, size_t count, void *user) {
-    presto__http_answer *answer = ((transfer *)user)->answer;
+    presto__http_answer *answer = &((presto__http_call *)user)->answer;
     const struct {
         const char *name;
         char *out;
@@ -145,9 +137,10 @@ static const char *certificates(void) {
 }
 
 /* Returns: a code of libcurl: 0 if it may be sent. */
-static int prepare(transfer *one) {
+static int prepare(presto__http_call *one) {
     const presto__curl_functions *curl = client.curl;
-    const presto__http_request *request = one->request;
+    const presto__http_request *request = &one->request;
+    one->why[0] = '\0';
     one->easy = client.handle_count > 0 ? client.handles[--client.handle_count] : curl->easy_init();
     if (one->easy == NULL)
         return PRESTO__CURLE_OUT_OF_MEMORY;
@@ -221,9 +214,9 @@ static int prepare(transfer *one) {
 }
 
 /* The handle goes back, and who waits is told. With the lock held. */
-static void finish(transfer *one, int failed) {
+static void finish(presto__http_call *one, int failed) {
     const presto__curl_functions *curl = client.curl;
-    presto__http_answer *answer = one->answer;
+    presto__http_answer *answer = &one->answer;
     long code = 0;
     if (one->easy != NULL) {
         (void)curl->easy_getinfo(one->easy, PRESTO__CURLINFO_RESPONSE_CODE, &code);
@@ -244,45 +237,93 @@ static void finish(transfer *one, int failed) {
         snprintf(answer->why, sizeof answer->why, "%s",
                  one->why[0] != '\0' ? one->why : curl->easy_strerror(failed));
     one->is_done = true;
-    pthread_cond_signal(&one->done);
+    if (one->waits != NULL) {
+        pthread_cond_signal(one->waits);
+    } else {
+        one->next = client.ended;
+        client.ended = one;
+    }
 }
 
 /* With the lock held: the first one that is not begun, of at least one. */
-static transfer *take_first(void) {
-    transfer *one = client.first;
+static presto__http_call *take_first(void) {
+    presto__http_call *one = client.first;
     client.first = one->next;
     if (client.first == NULL)
         client.last = &client.first;
     return one;
 }
 
+/* With the lock held: it is to begin now. */
+static void append(presto__http_call *one) {
+    one->next = NULL;
+    *client.last = one;
+    client.last = &one->next;
+}
+
 /* With the lock held. */
 static void begin_all(void) {
     while (client.first != NULL &&
            client.running_count < sizeof client.running / sizeof client.running[0]) {
-        transfer *one = take_first();
+        presto__http_call *one = take_first();
         int failed = prepare(one);
         if (failed == 0 && client.curl->multi_add_handle(client.multi, one->easy) != 0)
             failed = PRESTO__CURLE_OUT_OF_MEMORY;
-        if (failed != 0)
+        if (failed != 0) {
             finish(one, failed);
-        else
+        } else {
+            one->at = client.running_count;
             client.running[client.running_count++] = one;
+        }
     }
 }
 
+/* With the lock held: what is due is to begin. Returns how long nothing else will be, in ms. */
+static int begin_due(void) {
+    uint64_t now_ns = presto__clock_ns(), wait_ns = (uint64_t)IDLE_MS * NS_PER_MS;
+    for (presto__http_call **at = &client.delayed; *at != NULL;) {
+        presto__http_call *one = *at;
+        if (one->due_ns <= now_ns) {
+            *at = one->next;
+            append(one);
+            continue;
+        }
+        if (one->due_ns - now_ns < wait_ns)
+            wait_ns = one->due_ns - now_ns;
+        at = &one->next;
+    }
+    return (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
 /* With the lock held: take it out of those that run. */
-static void end_one(size_t i, int failed) {
-    transfer *one = client.running[i];
+static void end_one(presto__http_call *one, int failed) {
     (void)client.curl->multi_remove_handle(client.multi, one->easy);
-    client.running[i] = client.running[--client.running_count];
+    client.running[one->at] = client.running[--client.running_count];
+    client.running[one->at]->at = one->at;
     finish(one, failed);
 }
 
+/* With the lock held: of those that have not begun. */
+static void drop_unwanted(presto__http_call **at) {
+    while (*at != NULL) {
+        presto__http_call *one = *at;
+        if (one->is_unwanted) {
+            *at = one->next;
+            finish(one, PRESTO__CURLE_ABORTED);
+        } else {
+            at = &one->next;
+        }
+    }
+}
+
 static void end_unwanted(void) {
+    drop_unwanted(&client.delayed);
+    drop_unwanted(&client.first);
+    for (client.last = &client.first; *client.last != NULL;)
+        client.last = &(*client.last)->next;
     for (size_t i = client.running_count; i-- > 0;)
         if (client.running[i]->is_unwanted)
-            end_one(i, PRESTO__CURLE_ABORTED);
+            end_one(client.running[i], PRESTO__CURLE_ABORTED);
     client.has_unwanted = false;
 }
 
@@ -290,14 +331,25 @@ static void end_done(void) {
     int left;
     const presto__curl_message *message;
     while ((message = client.curl->multi_info_read(client.multi, &left)) != NULL) {
-        const void *easy = message->easy;
+        void *one = NULL;
         int result = message->data.result;
-        for (size_t i = 0; message->kind == 1 && i < client.running_count; i++)
-            if (client.running[i]->easy == easy) {
-                end_one(i, result);
-                break;
-            }
+        if (message->kind == 1 &&
+            client.curl->easy_getinfo(message->easy, PRESTO__CURLINFO_PRIVATE, &one) == 0)
+            end_one(one, result);
     }
+}
+
+/* With the lock held, but not while they are called. */
+static void call_ended(void) {
+    presto__http_call *one = client.ended;
+    client.ended = NULL;
+    pthread_mutex_unlock(&client.lock);
+    while (one != NULL) {
+        presto__http_call *next = one->next; /* it may be freed there */
+        one->done(one);
+        one = next;
+    }
+    pthread_mutex_lock(&client.lock);
 }
 
 static void *serve(void *unused) {
@@ -305,23 +357,33 @@ static void *serve(void *unused) {
     pthread_mutex_lock(&client.lock);
     while (!client.is_ending) {
         int running = 0;
-        begin_all();
+        (void)begin_due();
         if (client.has_unwanted)
             end_unwanted();
+        begin_all();
         pthread_mutex_unlock(&client.lock);
         (void)client.curl->multi_perform(client.multi, &running);
         pthread_mutex_lock(&client.lock);
         end_done();
+        if (client.ended != NULL)
+            call_ended();
+        int wait_ms = begin_due();
         bool has_more = client.first != NULL || client.has_unwanted;
         pthread_mutex_unlock(&client.lock);
         if (!has_more)
-            (void)client.curl->multi_poll(client.multi, NULL, 0, IDLE_MS, NULL);
+            (void)client.curl->multi_poll(client.multi, NULL, 0, wait_ms, NULL);
         pthread_mutex_lock(&client.lock);
     }
+    while (client.delayed != NULL) {
+        presto__http_call *one = client.delayed;
+        client.delayed = one->next;
+        append(one);
+    }
     while (client.running_count > 0)
-        end_one(client.running_count - 1, PRESTO__CURLE_ABORTED);
+        end_one(client.running[client.running_count - 1], PRESTO__CURLE_ABORTED);
     while (client.first != NULL)
         finish(take_first(), PRESTO__CURLE_ABORTED);
+    call_ended();
     pthread_mutex_unlock(&client.lock);
     return NULL;
 }
@@ -351,8 +413,10 @@ static void forget_client(void) {
     client.multi = NULL;
     client.first = NULL;
     client.last = &client.first;
+    client.delayed = client.ended = NULL;
     client.running_count = client.handle_count = 0;
     client.has_unwanted = client.is_ending = false;
+    client.generation++;
 }
 
 /* With the lock held. */
@@ -385,15 +449,23 @@ static presto_status start(presto_error *err) {
 
 /* ---- who asks ---- */
 
-static void enter(transfer *one) {
-    *client.last = one;
-    client.last = &one->next;
-    (void)client.curl->multi_wakeup(client.multi);
+/* With the lock held. */
+static void enter(presto__http_call *one, uint64_t delay_ns) {
+    one->is_done = one->is_unwanted = false;
+    if (delay_ns == 0) {
+        append(one);
+    } else {
+        one->due_ns = presto__clock_ns() + delay_ns;
+        one->next = client.delayed;
+        client.delayed = one;
+    }
+    if (!pthread_equal(pthread_self(), client.thread)) /* that one looks before it waits */
+        (void)client.curl->multi_wakeup(client.multi);
 }
 
 /* It is in the list still, so the thread has not seen it. */
-static bool leave(const transfer *one) {
-    for (transfer **at = &client.first; *at != NULL; at = &(*at)->next)
+static bool leave(const presto__http_call *one) {
+    for (presto__http_call **at = &client.first; *at != NULL; at = &(*at)->next)
         if (*at == one) {
             *at = one->next;
             if (*at == NULL)
@@ -404,13 +476,13 @@ static bool leave(const transfer *one) {
 }
 
 /* With the lock held, but not while it waits and asks. */
-static presto_status wait_for(transfer *one, presto_error *err) {
+static presto_status wait_for(presto__http_call *one, presto_error *err) {
     presto_status status = PRESTO_OK;
     while (!one->is_done) {
         uint64_t until_ns = presto__clock_ns() + ASK_NS;
         const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
                                        .tv_nsec = (long)(until_ns % 1000000000)};
-        if (pthread_cond_timedwait(&one->done, &client.lock, &until) != ETIMEDOUT || status < 0)
+        if (pthread_cond_timedwait(one->waits, &client.lock, &until) != ETIMEDOUT || status < 0)
             continue;
         pthread_mutex_unlock(&client.lock);
         status = presto__stop_check(err);
@@ -427,14 +499,14 @@ static presto_status wait_for(transfer *one, presto_error *err) {
 
 presto_status presto__http_transfer(const presto__http_request *request,
                                     presto__http_answer *answer_out, presto_error *err) {
-    transfer one = {.request = request, .answer = answer_out};
+    pthread_cond_t done;
+    presto__http_call one = {.request = *request, .waits = &done};
     pthread_condattr_t attributes;
-    memset(answer_out, 0, sizeof *answer_out);
     int failed = pthread_condattr_init(&attributes);
     if (failed == 0) {
         failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
         if (failed == 0)
-            failed = pthread_cond_init(&one.done, &attributes);
+            failed = pthread_cond_init(&done, &attributes);
         pthread_condattr_destroy(&attributes);
     }
     if (failed != 0)
@@ -442,10 +514,38 @@ presto_status presto__http_transfer(const presto__http_request *request,
     pthread_mutex_lock(&client.lock);
     presto_status status = start(err);
     if (status == PRESTO_OK) {
-        enter(&one);
+        enter(&one, 0);
         status = wait_for(&one, err);
     }
     pthread_mutex_unlock(&client.lock);
-    pthread_cond_destroy(&one.done);
+    pthread_cond_destroy(&done);
+    *answer_out = one.answer;
     return status;
+}
+
+presto_status presto__http_begin(presto__http_call *call, uint64_t delay_ns, presto_error *err) {
+    call->answer = (presto__http_answer){.code = 0};
+    call->waits = NULL;
+    pthread_mutex_lock(&client.lock);
+    presto_status status = start(err);
+    if (status == PRESTO_OK)
+        enter(call, delay_ns);
+    pthread_mutex_unlock(&client.lock);
+    return status;
+}
+
+void presto__http_cancel(presto__http_call *call) {
+    pthread_mutex_lock(&client.lock);
+    if (client.curl != NULL && !call->is_done) {
+        call->is_unwanted = client.has_unwanted = true;
+        (void)client.curl->multi_wakeup(client.multi);
+    }
+    pthread_mutex_unlock(&client.lock);
+}
+
+unsigned presto__http_generation(void) {
+    pthread_mutex_lock(&client.lock);
+    unsigned generation = client.generation;
+    pthread_mutex_unlock(&client.lock);
+    return generation;
 }

@@ -2,10 +2,13 @@
 /*
  * Transfers over HTTP: any thread asks, one thread of the process serves all of them and keeps their
  * connections open. A transfer is tried once here; what is worth another try is for the caller to
- * know (remote.c).
+ * know (remote.c, ahead.c).
  */
 #ifndef PRESTO_TRANSFER_INTERNAL_H
 #define PRESTO_TRANSFER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
 
 #include <presto/span.h>
 #include <presto/status.h>
@@ -50,5 +53,41 @@ typedef struct presto__http_answer {
  */
 presto_status presto__http_transfer(const presto__http_request *request,
                                     presto__http_answer *answer_out, presto_error *err);
+
+/**
+ * A transfer that nobody waits for. It stays where it is, with all that its request borrows, from
+ * presto__http_begin until `done` is called.
+ */
+typedef struct presto__http_call {
+    presto__http_request request;
+    presto__http_answer answer;
+    /** The thread of transfers calls it, once a begin, and holds no lock. It does not wait, but may
+     * begin the call anew, or free it. */
+    void (*done)(struct presto__http_call *call);
+    void *user;
+    /* The rest is the client's. */
+    void *easy;    /* NULL: not begun. The thread's */
+    void *headers; /* libcurl's list. The thread's */
+    size_t at;     /* among those that run. The thread's */
+    char why[256]; /* libcurl writes here. The thread's */
+    /* Guarded by the client's lock: */
+    struct presto__http_call *next; /* in the list that it is in */
+    uint64_t due_ns;                /* not sent before */
+    pthread_cond_t *waits;          /* who waits for it; NULL: `done` is called */
+    bool is_done;
+    bool is_unwanted; /* end it */
+} presto__http_call;
+
+/**
+ * Send a request, after `delay_ns`. `request`, `done` and `user` are set, the rest is zeroed or was
+ * done before.
+ * Returns: PRESTO_OK: `done` will be called; fails as presto__http_transfer: it will not.
+ */
+presto_status presto__http_begin(presto__http_call *call, uint64_t delay_ns, presto_error *err);
+/** Its answer is not wanted any more: `done` is called soon, unless it is being called already. Who
+ * asks sees to it that the call has begun, and is not freed meanwhile. */
+void presto__http_cancel(presto__http_call *call);
+/** How often this process is a child that was forked: what its parent has begun is never done. */
+unsigned presto__http_generation(void);
 
 #endif

@@ -20,6 +20,8 @@
 #include "workers_internal.h"
 
 #define FETCH_BYTES ((size_t)256 << 10) /* fits into the second-level cache from CRC to copy */
+#define SHARE_AHEAD                                                                                \
+    4 /* of prefetch_bytes, so much is for what a network brings before it is read */
 #define RING_PACKETS 256
 #define EXPECTED_BATCH_BYTES 1536
 #define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
@@ -318,6 +320,13 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is reserved for packets that are larger than the earlier ones. */
     size_t limit = loader->options.memory.prefetch_bytes;
+    if (loader->source->is_remote && loader->storage == NULL) {
+        loader->ahead_bytes = limit / SHARE_AHEAD;
+        PRESTO_TRY(presto__ahead_new(loader->ahead_bytes, &loader->ahead, err));
+        limit -= loader->ahead_bytes;
+        if (loader->packets_bytes > limit)
+            loader->packets_bytes = limit;
+    }
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
     loader->pool->packets_limit_bytes = loader->packets_bytes - loader->packets_bytes / 32;
     loader->capacity = RING_PACKETS;
@@ -329,7 +338,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
     choose_path(loader);
     PRESTO_TRY(presto__loader_open_features(loader, err));
     PRESTO_TRY(open_order(loader, err));
-    presto__read_ahead_init(&loader->read_ahead, loader);
+    PRESTO_TRY(presto__read_ahead_init(&loader->read_ahead, loader, err));
     PRESTO_TRY(open_cache(loader, err));
     if (loader->options.auto_threads && loader->options.threads > 1) {
         if (pthread_cond_init(&loader->spare, NULL) != 0)
@@ -465,6 +474,8 @@ void presto_loader_free(presto_loader *loader) {
     presto__rules_done(&loader->rules);
     presto__schema_done(&loader->schema);
     free(loader->range_list);
+    presto__read_ahead_done(&loader->read_ahead);
+    presto__ahead_free(loader->ahead);
     presto__sample_notes_done(&loader->notes);
     presto__loader_close_storage(loader);
     if (loader->pool != NULL)

@@ -7,7 +7,12 @@
  * The distance depends on how long reads take. It grows while they take as long as storage does;
  * otherwise it shrinks, down to zero if everything is in the page cache. Hints change only the
  * time. A storage that is played gets none: the machine's own is not what is waited for.
+ *
+ * What comes over a network is requested long before it is read, always and in every order.
  */
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../base/checked_internal.h"
 #include "workers_internal.h"
@@ -21,8 +26,64 @@
 #define MOST_BYTES ((size_t)32 << 20)
 #define MOST_SAMPLES 16384
 #define TELL_AT_ONCE 64
+/* Over a network: */
+#define REQUEST_BYTES ((uint64_t)4 << 20) /* a request is about so large */
+#define MOST_SINGLE UINT64_C(4096)        /* samples ahead, if each may be a request */
+#define MOST_JOINED ((uint64_t)1 << 20)   /* if many are one */
 
-void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader) {
+/*
+ * What comes over a network is told up to the bytes that its read-ahead may hold, at once: it finds
+ * out by itself how much of that it requests at a time (storage/ahead.c).
+ */
+static presto_status init_remote(presto__read_ahead *ahead, const presto_loader *loader,
+                                 uint64_t mean, presto_error *err) {
+    const presto__order *order = &loader->order;
+    uint64_t most = loader->ahead_bytes / mean;
+    /* Shuffled records may be a request each. */
+    const uint64_t most_known =
+        order->options.shuffle == PRESTO_SHUFFLE_FULL ? MOST_SINGLE : MOST_JOINED;
+    ahead->most_samples = most < 1 ? 1 : most < most_known ? most : most_known;
+    uint64_t stride = 1, window = order->options.window;
+    switch (order->options.shuffle) {
+    case PRESTO_SHUFFLE_NONE:
+    case PRESTO_SHUFFLE_BUFFER:
+        stride = REQUEST_BYTES / mean;
+        break;
+    case PRESTO_SHUFFLE_BLOCKS: /* a window is told as a whole */
+        stride = window <= ahead->most_samples / 2 ? window : 1;
+        break;
+    case PRESTO_SHUFFLE_FULL:
+        break;
+    }
+    if (stride > PRESTO__TOLD_AT_ONCE)
+        stride = PRESTO__TOLD_AT_ONCE;
+    if (stride > ahead->most_samples / 4 && order->options.shuffle != PRESTO_SHUFFLE_BLOCKS)
+        stride = ahead->most_samples / 4;
+    ahead->stride = stride < 1 ? 1 : stride;
+    ahead->is_planned = loader->ranges.list == NULL;
+    if (presto__order_is_sequential(order)) {
+        /* What leaves the buffer is drawn when its part begins. All that is in it is told, if it
+         * fits. */
+        ahead->shift = order->buffer_capacity;
+        ahead->is_planned = ahead->is_planned && order->options.world == 1 &&
+                            ahead->shift <= ahead->most_samples / 2;
+    }
+    ahead->numbers = malloc(PRESTO__TOLD_AT_ONCE * sizeof *ahead->numbers);
+    if (ahead->numbers == NULL)
+        return presto_fail_memory(err, PRESTO__TOLD_AT_ONCE * sizeof *ahead->numbers);
+    int failed = pthread_mutex_init(&ahead->lock, NULL);
+    if (failed != 0) {
+        free(ahead->numbers);
+        ahead->numbers = NULL;
+        return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    }
+    ahead->is_remote = true;
+    ahead->opened = ahead->ahead = loader->options.range.first_sample;
+    return PRESTO_OK;
+}
+
+presto_status presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader,
+                                      presto_error *err) {
     const presto__order_options *order = &loader->order.options;
     const presto_source *source = loader->source;
     bool is_guessed = source->ops->read_file == NULL && order->shuffle == PRESTO_SHUFFLE_NONE &&
@@ -33,6 +94,8 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     uint64_t mean = count == 0 ? 1 : presto_source_bytes(source) / count + 1;
     if (loader->walks)
         mean = source->mean_bytes + 1;
+    if (loader->ahead != NULL && source->ops->will_read != NULL)
+        return init_remote(ahead, loader, mean, err);
     size_t bytes = loader->options.memory.prefetch_bytes / 2;
     if (bytes > MOST_BYTES)
         bytes = MOST_BYTES;
@@ -40,6 +103,14 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     if (source->ops->will_read == NULL || is_guessed || is_unknown || loader->storage != NULL)
         most = 0;
     ahead->most_samples = most < MOST_SAMPLES ? most : MOST_SAMPLES;
+    return PRESTO_OK;
+}
+
+void presto__read_ahead_done(presto__read_ahead *ahead) {
+    if (!ahead->is_remote)
+        return;
+    pthread_mutex_destroy(&ahead->lock);
+    free(ahead->numbers);
 }
 
 /* Positions count from the start of the loader's first epoch. */
@@ -155,10 +226,118 @@ static void tell_ranges(presto__worker *worker, uint64_t samples) {
     }
 }
 
+/* ---- over a network ---- */
+
+/* With the read-ahead's lock held: the numbers of the next positions of [first, end), of one epoch.
+ * How many positions these are, is in *count_out. Returns how many numbers there are. */
+static size_t next_numbers(presto_loader *loader, uint64_t epoch_samples, uint64_t first,
+                           uint64_t end, size_t *count_out) {
+    presto__order *order = &loader->order;
+    uint64_t *numbers = loader->read_ahead.numbers;
+    uint64_t epoch = loader->options.range.first_epoch + first / epoch_samples;
+    uint64_t offset = first % epoch_samples, count = epoch_samples - offset;
+    if (count > end - first)
+        count = end - first;
+    if (count > PRESTO__TOLD_AT_ONCE)
+        count = PRESTO__TOLD_AT_ONCE;
+    *count_out = (size_t)count;
+    if (!presto__order_is_sequential(order)) {
+        presto__order_numbers(order, epoch, offset, (size_t)count, numbers);
+        return (size_t)count;
+    }
+    size_t known = 0; /* they enter the buffer in order; an epoch may be padded */
+    for (uint64_t i = 0; i < count && offset + i < order->options.count; i++)
+        numbers[known++] = offset + i;
+    if (order->options.subset != NULL)
+        presto__subset_numbers(order->options.subset, numbers, known);
+    return known;
+}
+
+/* What must be opened for them is requested; up to the end, or as far as there is room. */
+static void tell_openings(presto__worker *worker, uint64_t end, uint64_t epoch_samples) {
+    presto_loader *loader = worker->loader;
+    presto__read_ahead *ahead = &loader->read_ahead;
+    size_t count, known, done;
+    do {
+        if (ahead->opened >= end)
+            return;
+        known = next_numbers(loader, epoch_samples, ahead->opened, end, &count);
+        done = loader->source->ops->will_open(worker->reader, ahead->numbers, known);
+        ahead->opened += done < known ? done : count;
+    } while (done == known);
+}
+
+static void tell_positions(presto__worker *worker, uint64_t end, uint64_t epoch_samples) {
+    presto_loader *loader = worker->loader;
+    presto__read_ahead *ahead = &loader->read_ahead;
+    while (ahead->ahead < end) {
+        size_t count, known = next_numbers(loader, epoch_samples, ahead->ahead, end, &count);
+        tell_numbers(worker, ahead->numbers, known);
+        ahead->ahead += count;
+    }
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/*
+ * The part itself is told first. What comes behind it is told a few parts at a time, so that the
+ * first part does not wait for the shards of all others to be opened.
+ */
+static void tell_planned(presto__worker *worker, uint64_t from, size_t count,
+                         uint64_t epoch_samples) {
+    presto_loader *loader = worker->loader;
+    presto__read_ahead *ahead = &loader->read_ahead;
+    uint64_t end = end_position(loader, epoch_samples);
+    uint64_t own_end = least(from + count + ahead->shift, end);
+    uint64_t most = ahead->most_samples + ahead->shift;
+    if (loader->source->ops->will_open != NULL)
+        tell_openings(worker, from < end ? from + least(2 * most, end - from) : end, epoch_samples);
+    tell_positions(worker, own_end, epoch_samples); /* and those before it, of another worker */
+    uint64_t to = from < end ? from + least(most, end - from) : end;
+    to = least(to, ahead->ahead + 4 * count + ahead->stride);
+    if (loader->source->ops->will_open != NULL)
+        to = least(to, ahead->opened);
+    if (to < end) { /* whole strides of an epoch */
+        uint64_t over = to % epoch_samples % ahead->stride;
+        to = to > over ? to - over : 0;
+    }
+    tell_positions(worker, to, epoch_samples);
+}
+
+static void tell_remote(presto__worker *worker, const presto__packet *packet,
+                        const presto__packet_part *part) {
+    presto_loader *loader = worker->loader;
+    presto__read_ahead *ahead = &loader->read_ahead;
+    uint64_t epoch_samples = presto__loader_whole_epoch(loader);
+    if (epoch_samples == PRESTO_COUNT_UNKNOWN || epoch_samples == 0)
+        return; /* it walks: what is read next is not known */
+    pthread_mutex_lock(&ahead->lock);
+    if (ahead->is_planned) {
+        tell_planned(worker, position_of(loader, packet, epoch_samples) + part->first, part->count,
+                     epoch_samples);
+    } else {
+        for (size_t i = 0; i < part->count; i += PRESTO__TOLD_AT_ONCE) {
+            size_t left = part->count - i;
+            size_t count = left < PRESTO__TOLD_AT_ONCE ? left : PRESTO__TOLD_AT_ONCE;
+            memcpy(ahead->numbers, packet->numbers + part->first + i, count * sizeof(uint64_t));
+            if (loader->source->ops->will_open != NULL)
+                (void)loader->source->ops->will_open(worker->reader, ahead->numbers, count);
+            tell_numbers(worker, ahead->numbers, count);
+        }
+    }
+    pthread_mutex_unlock(&ahead->lock);
+}
+
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
                                const presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     presto__read_ahead *ahead = &loader->read_ahead;
+    if (ahead->is_remote) {
+        tell_remote(worker, packet, part);
+        return;
+    }
     uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
     if (samples == 0)
         return;
@@ -201,7 +380,7 @@ static bool was_slow(const presto__worker *worker, const presto__packet_part *pa
 
 void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part) {
     presto__read_ahead *ahead = &worker->loader->read_ahead;
-    if (ahead->most_samples == 0)
+    if (ahead->most_samples == 0 || ahead->is_remote)
         return;
     uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
     bool is_slow = was_slow(worker, part);

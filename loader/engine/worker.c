@@ -521,6 +521,7 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
     /* A file without an index may have to be read from its start. */
     presto__stop_hook pass;
     presto__stop_scope others = presto__stop_enter(&pass, is_over, worker->loader);
+    presto__ahead *ahead = presto__ahead_bind(worker->loader->ahead);
     if (worker->loader->storage == NULL) {
         run_part(worker, packet, part);
     } else {
@@ -529,5 +530,6 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
         (void)presto__storage_bind(before);
         presto__worker_count_played(worker);
     }
+    (void)presto__ahead_bind(ahead);
     (void)presto__stop_leave(&pass, others, PRESTO_OK, NULL); /* it has failed with all of it */
 }

@@ -13,6 +13,7 @@
 #include "../../base/memory_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
+#include "../../storage/storage_internal.h"
 #include "engine_internal.h"
 
 /* ---- sample_notes.c: what steps tell of samples, and is no error ---- */
@@ -150,7 +151,18 @@ typedef struct presto__read_ahead {
     _Atomic uint64_t told; /* all before this position has been told, or read */
     presto__ranges ranges; /* how far storage was told, in their order; guarded by the lock. The
                             * list is the loader's range_list */
+    /* Of a source that is remote: */
+    bool is_remote;
+    bool is_planned;        /* which samples come when is known, before their part begins */
+    uint64_t shift;         /* samples are told so much earlier than they are read: the buffer's */
+    uint64_t stride;        /* told together at least, and a multiple of it */
+    pthread_mutex_t lock;   /* of all that follows; whoever tells holds it, and waits for shards to
+                             * be opened that its own part needs */
+    uint64_t *numbers;      /* PRESTO__TOLD_AT_ONCE */
+    uint64_t opened, ahead; /* positions up to which was told what will be opened, and read */
 } presto__read_ahead;
+
+#define PRESTO__TOLD_AT_ONCE 32768
 
 /** The way from a record to what is handed out; chosen once, at open. */
 typedef enum presto__delivery {
@@ -209,6 +221,8 @@ struct presto_loader {
     presto__cache *cache;            /* NULL: no memory cache */
     presto__disk *disk;              /* NULL: no disk cache */
     presto__played_storage *storage; /* NULL: none is played */
+    presto__ahead *ahead;            /* NULL: the source is not remote */
+    size_t ahead_bytes;              /* of prefetch_bytes, what it may hold */
     atomic_bool is_abandoned;        /* results are no longer wanted */
     presto__sample_notes notes;      /* has a lock of its own */
     presto__read_ahead read_ahead;
@@ -312,8 +326,10 @@ presto_status presto__worker_put_frame(presto__worker *worker, const presto__sto
 
 /* ---- read_ahead.c ---- */
 
-/** The order is known. */
-void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
+/** The order is known. PRESTO_ERR_MEMORY. */
+presto_status presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader,
+                                      presto_error *err);
+void presto__read_ahead_done(presto__read_ahead *ahead);
 /** Before a part is read: tell storage what comes after it. */
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
                                const presto__packet_part *part);

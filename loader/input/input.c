@@ -9,6 +9,7 @@
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/play_internal.h"
+#include "../../storage/storage_internal.h"
 #include "../loader_internal.h"
 #include "../source/core/source_internal.h"
 #include "input_internal.h"
@@ -347,7 +348,15 @@ static presto_status open_input(const presto__input_request *request, presto__in
 
 presto_status presto__input_open(const presto__input_request *request, presto__input *input,
                                  presto_error *err) {
+    presto__ahead *ahead = NULL;
+    for (size_t i = 0; i < request->path_count && ahead == NULL; i++)
+        if (presto__path_is_remote(request->paths[i]))
+            PRESTO_TRY(presto__ahead_new(0, &ahead, err));
+    /* What is looked for and then opened is requested once. */
+    presto__ahead *before = presto__ahead_bind(ahead);
     presto_status status = open_input(request, input, err);
+    (void)presto__ahead_bind(before);
+    presto__ahead_free(ahead);
     return status < 0 ? status : PRESTO_OK;
 }
 

@@ -98,6 +98,19 @@ presto_status presto__dataset_open_shard(presto_dataset *dataset, size_t i,
     return PRESTO_OK;
 }
 
+bool presto__dataset_will_open(presto_dataset *dataset, size_t i) {
+    if (atomic_load_explicit(&dataset->shards[i], memory_order_acquire) != NULL)
+        return true;
+    if (!presto__ahead_may_open())
+        return false;
+    presto__object_will_open(dataset->paths[i], 1);
+    char *index = dataset->options.ignore_index ? NULL : presto__index_name(dataset->paths[i]);
+    if (index != NULL)
+        presto__object_will_open(index, 1);
+    free(index);
+    return true;
+}
+
 presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_shard **shard_out,
                                       presto_error *err) {
     presto_shard *shard = NULL;
@@ -219,6 +232,7 @@ static presto_status check_large_shard(const presto_dataset *dataset, size_t i, 
     const presto_dataset_shard *says = &dataset->info.shards[i];
     presto__object_info info;
     if (dataset->options.tolerate || says->records < MANY_RECORDS ||
+        presto__path_is_remote(dataset->paths[i]) || /* a round trip each: opening it finds out */
         presto__object_find(dataset->paths[i], &info, NULL) < 0 || info.bytes >= says->stored_bytes)
         return PRESTO_OK;
     presto_status status =

@@ -14,6 +14,7 @@
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
 
+#define MOST_READINGS 4 /* again, of a file that is compressed as a whole */
 #define BLOCK_ALIGN ((size_t)64)
 
 void presto_block_done(presto_block *block) {
@@ -392,7 +393,9 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
         return PRESTO_OK;
     fetch job = {.shard = shard, .block = block, .first = first, .err = err};
     presto_status status = fetch_all(&job, count);
-    if (may_be_the_network(&job)) {
+    /* Another piece of a file that is compressed as a whole may be wrong the next time. */
+    const unsigned most = shard->compression == PRESTO_FILE_PLAIN ? 1 : MOST_READINGS;
+    for (unsigned i = 0; i < most && may_be_the_network(&job); i++) {
         uint64_t read_bytes = block->file_bytes_read;
         job = (fetch){.shard = shard, .block = block, .first = first, .err = err, .is_again = true};
         status = fetch_all(&job, count);
@@ -457,16 +460,28 @@ presto_status presto__stretch_describe(presto_shard *shard, const presto__stretc
     return block->records[i].status;
 }
 
-void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
+bool presto__shard_find_bytes(presto_shard *shard, uint64_t first, uint64_t count,
+                              presto__shard_bytes *bytes_out) {
     presto__places places;
-    presto__object object;
     if (shard->compression != PRESTO_FILE_PLAIN || count == 0 ||
         !presto__shard_reaches(shard, first, count) ||
-        presto__shard_places(shard, first, count, &places, NULL) < 0 ||
-        presto__shard_acquire(shard, &object, NULL) < 0)
-        return;
+        presto__shard_places(shard, first, count, &places, NULL) < 0)
+        return false;
     uint64_t start = places.offsets[0], end = places.offsets[count];
-    if (start < end && end <= shard->file_bytes) /* the offsets come from a file */
-        presto__object_will_read(object, start, end - start);
+    *bytes_out = (presto__shard_bytes){start, end, end - start};
+    return start < end && end <= shard->file_bytes; /* the offsets come from a file */
+}
+
+void presto__shard_will_read_bytes(presto_shard *shard, const presto__shard_bytes *bytes) {
+    presto__object object;
+    if (presto__shard_acquire(shard, &object, NULL) < 0)
+        return;
+    presto__object_will_read_of(object, bytes->start, bytes->end - bytes->start, bytes->wanted);
     presto__shard_release(shard);
+}
+
+void presto__shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
+    presto__shard_bytes bytes;
+    if (presto__shard_find_bytes(shard, first, count, &bytes))
+        presto__shard_will_read_bytes(shard, &bytes);
 }

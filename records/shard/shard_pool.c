@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits how many files of a dataset are open: shards of a pool are closed while idle, and opened
- * again, as the same file, when a thread needs them. Lock order: a shard's own lock, then the
+ * again, as the same file, when a thread needs them. What comes over a network stays open. Lock order: a shard's own lock, then the
  * pool's. Locks of other shards are only tried.
  */
 #include <errno.h>
@@ -110,8 +110,9 @@ static void pool_enter(presto__fd_pool *pool, presto_shard *shard) {
 }
 
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
-    shard->pool = pool; /* before other threads know the shard: they read it without a lock */
-    pool_enter(pool, shard);
+    shard->pool = pool;    /* before other threads know the shard: they read it without a lock */
+    if (!shard->is_remote) /* that has no descriptor, and opening it again takes a round trip */
+        pool_enter(pool, shard);
 }
 
 void presto__fd_pool_end_stream(presto_shard *shard) {
@@ -138,7 +139,7 @@ void presto__fd_pool_end_stream(presto_shard *shard) {
 }
 
 void presto__fd_pool_leave(presto_shard *shard) {
-    if (!presto__object_is_open(shard->object) || shard->pool == NULL)
+    if (!presto__object_is_open(shard->object) || shard->pool == NULL || shard->is_remote)
         return;
     pthread_mutex_lock(&shard->pool->lock);
     pool_remove(shard->pool, shard);

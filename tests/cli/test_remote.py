@@ -306,6 +306,73 @@ class Http(Remote):
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
+class Ahead(Remote):
+    """Requests that are under way before what they bring is read."""
+
+    def timed(self, server, delay_s):
+        """The times of all requests, each of which takes so long. They have ended with the program."""
+        times, answer = [], server.serve
+
+        def serve(handler):
+            started = time.monotonic()
+            time.sleep(delay_s)
+            answer(handler)
+            with server.lock:
+                times.append((started, time.monotonic()))
+
+        server.serve = serve
+        return times
+
+    @staticmethod
+    def at_once(times):
+        events = sorted([(start, 1) for start, _ in times] + [(end, -1) for _, end in times])
+        most = now = 0
+        for _, change in events:
+            now += change
+            most = max(most, now)
+        return most
+
+    @staticmethod
+    def in_turn(times):
+        """The most requests of which each began when the one before had ended: round trips."""
+        count, free = 0, 0
+        for start, end in sorted(times, key=lambda one: one[1]):
+            if start >= free:
+                count, free = count + 1, end
+        return count
+
+    def test_records_that_stand_near_each_other_are_one_request(self):
+        with servers.Files(self.folder) as server:
+            for order in ORDERS[:4]:
+                server.requests.clear()
+                self.assert_streams_are_equal(f"{server.url}/{self.name}", [order])
+                shards = [path for _, path, _ in server.requests if path.endswith(".tfrecord")]
+                self.assertLess(len(shards), 40, order)
+
+    def test_a_first_batch_out_of_many_shards_takes_four_round_trips(self):
+        dataset = self.write("-u", "resized", "-c", "none", "-s", "144")
+        with servers.Files(self.folder) as server:
+            for order in ("none", "full"):
+                times = self.timed(server, 0.2)
+                options = ("--shuffle", order, "-b", "32", "--limit", "32", "-j", "1")
+                self.assertTrue(self.stream(f"{server.url}/{dataset.name}", *options) == self.load("-q", *options, dataset))
+                self.assertLessEqual(self.in_turn(times), 4)
+
+    def test_one_thread_has_many_requests_under_way(self):
+        plain = self.new("far")  # records that stand too far from each other to be read together
+        plain.write_bytes(b"".join(framed(bytes([i]) * (60000 if i % 2 else 100)) for i in range(200)))
+        with servers.Files(self.folder) as server:
+            times = self.timed(server, 0.05)
+            options = ("--raw-records", "--shuffle", "full", "-j", "1", "--seed", "3")
+            self.assertTrue(self.stream(f"{server.url}/{plain.name}", *options) == self.load("-q", *options, plain))
+            self.assertGreater(self.at_once(times), 10)
+
+    def test_a_small_memory_is_enough(self):
+        with servers.Files(self.folder) as server:
+            for order in ORDERS:
+                self.assert_streams_are_equal(f"{server.url}/{self.name}", [[*order, "--prefetch-bytes", "64KiB"]])
+
+
 class Keys(Remote):
     """Who asks: before a server of our own, which takes requests without a signature."""
 

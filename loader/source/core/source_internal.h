@@ -112,6 +112,10 @@ typedef struct presto__source_ops {
     /** These will be read soon: start reading, without waiting. Only a hint. NULL: nothing can
      * be started. */
     void (*will_read)(presto__reader *reader, const uint64_t *numbers, size_t count);
+    /** What must be opened to read these will be soon: as will_read, of a source that is remote.
+     * Returns how many of them, from the first on; fewer: there is no room for more now. NULL:
+     * nothing has to be opened. */
+    size_t (*will_open)(presto__reader *reader, const uint64_t *numbers, size_t count);
     /** For the step read-file; NULL: there are no files. user is the reader. */
     presto_read_file_fn read_file;
     /** Is the payload of sample i in `blocks`, and not in a mapping of the shard? NULL: no. */
@@ -137,6 +141,7 @@ struct presto_source {
     bool declares_all;         /* samples have no other features */
     presto_feature_spec *seen; /* in the first samples, but not declared: for notes only */
     size_t seen_count;
+    bool is_remote;  /* some of it comes over a network */
     bool is_raw;     /* of raw records */
     bool is_checked; /* the frames of a run were checked in full */
     char *main_feature;

@@ -226,6 +226,7 @@ static const presto__source_ops dataset_ops = {
     .reader_free = presto__dataset_reader_free,
     .fetch = presto__dataset_fetch,
     .will_read = presto__dataset_will_read,
+    .will_open = presto__dataset_will_open_for,
     .sample = presto__dataset_sample,
     .values = presto__dataset_values,
     .record = presto__dataset_record,
@@ -293,8 +294,11 @@ static presto_status open_source(presto_dataset *dataset, bool is_raw, presto_so
     source->dataset = dataset;
     base->count = base->full_count = presto_dataset_records(dataset);
     base->mean_bytes = presto__dataset_mean_bytes(dataset);
-    for (size_t i = 0; i < info->shard_count; i++)
+    for (size_t i = 0; i < info->shard_count; i++) {
         base->full_bytes += info->shards[i].stored_bytes;
+        base->is_remote =
+            base->is_remote || presto__path_is_remote(presto_dataset_shard_path(dataset, i));
+    }
     presto_status status = is_raw ? fill_raw(source, err) : fill(base, info, err);
     if (status < 0) {
         dataset_free(base);

@@ -44,6 +44,7 @@ typedef struct presto__dataset_reader {
     presto__record_place **sorted; /* by number */
     size_t capacity;
     size_t count;
+    presto_buffer told;  /* what will_read puts in order */
     presto_block single; /* a record read alone, until the next one is */
     presto__example_layout *layout;
     /* The record that `values` was asked for: mostly `sample` is asked for it, too. */
@@ -65,6 +66,7 @@ void presto__dataset_reader_free(presto__reader *reader);
 presto_status presto__dataset_fetch(presto__reader *reader, const uint64_t *numbers, size_t count,
                                     presto__blocks *blocks, presto_error *err);
 void presto__dataset_will_read(presto__reader *reader, const uint64_t *numbers, size_t count);
+size_t presto__dataset_will_open_for(presto__reader *reader, const uint64_t *numbers, size_t count);
 presto_status presto__dataset_sample(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err);
 presto_status presto__dataset_values(presto__reader *reader, size_t i, presto_arena *arena,

@@ -189,9 +189,102 @@ presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *number
     return PRESTO_OK;
 }
 
+/* ---- what will be read ---- */
+
+/* Over a network, what stands between two records that will be read costs less than another request:
+ * so many bytes. */
+#define GAP_BYTES ((uint64_t)32 << 10)
+/* No longer than one request. */
+#define MOST_JOINED ((uint64_t)4 << 20)
+
+/* A number that will be read, or records that will be read together. */
+typedef struct told_range {
+    uint64_t number;
+    size_t position; /* which of those that are told, at first */
+    presto_shard *shard;
+    presto__shard_bytes bytes;
+} told_range;
+
+static int compare_numbers(const void *a, const void *b) {
+    const told_range *left = a, *right = b;
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+static int compare_positions(const void *a, const void *b) {
+    const told_range *left = a, *right = b;
+    return left->position < right->position ? -1 : left->position > right->position;
+}
+
+/* The records [record, record + count) join the last range, or begin another one. */
+static void add_told(told_range *ranges, size_t *count_io, const told_range *more) {
+    told_range *last = *count_io == 0 ? NULL : &ranges[*count_io - 1];
+    if (last != NULL && last->shard == more->shard && last->bytes.end <= more->bytes.start &&
+        more->bytes.start - last->bytes.end <= GAP_BYTES &&
+        more->bytes.end - last->bytes.start <= MOST_JOINED) {
+        last->bytes.end = more->bytes.end;
+        last->bytes.wanted += more->bytes.wanted;
+        if (more->position < last->position)
+            last->position = more->position;
+        return;
+    }
+    ranges[(*count_io)++] = *more;
+}
+
+/* Neighbours are requested together, in the order in which the first of them is read. */
+static void tell_remote(presto__dataset_reader *reader, const uint64_t *numbers, size_t count) {
+    presto_dataset *dataset = reader->dataset;
+    size_t range_count = 0;
+    reader->told.bytes = 0;
+    if (presto_buffer_reserve(&reader->told, count * sizeof(told_range), NULL) < 0)
+        return;
+    told_range *told = (told_range *)(void *)reader->told.data;
+    bool is_rising = true;
+    for (size_t i = 0; i < count; i++) {
+        told[i] = (told_range){.number = numbers[i], .position = i};
+        is_rising = is_rising && (i == 0 || numbers[i] >= numbers[i - 1]);
+    }
+    if (!is_rising)
+        qsort(told, count, sizeof *told, compare_numbers);
+    for (size_t i = 0, end; i < count; i = end) {
+        uint64_t record, number = told[i].number;
+        told_range more = told[i];
+        size_t at = presto_dataset_locate(dataset, number, &record);
+        uint64_t behind = presto__dataset_shard_first(dataset, at + 1);
+        for (end = i + 1; end < count && told[end].number <= told[end - 1].number + 1 &&
+                          told[end].number < behind;
+             end++)
+            if (told[end].position < more.position)
+                more.position = told[end].position;
+        uint64_t records = told[end - 1].number - number + 1;
+        if (presto__dataset_shard_with(dataset, at, record + records - 1, &more.shard, NULL) ==
+                PRESTO_OK &&
+            presto__shard_find_bytes(more.shard, record, records, &more.bytes))
+            add_told(told, &range_count, &more); /* those before are not looked at any more */
+    }
+    if (!is_rising)
+        qsort(told, range_count, sizeof *told, compare_positions);
+    for (size_t i = 0; i < range_count; i++)
+        presto__shard_will_read_bytes(told[i].shard, &told[i].bytes);
+}
+
+size_t presto__dataset_will_open_for(presto__reader *base, const uint64_t *numbers, size_t count) {
+    presto_dataset *dataset = ((presto__dataset_reader *)base)->dataset;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t record;
+        if (!presto__dataset_will_open(dataset,
+                                       presto_dataset_locate(dataset, numbers[i], &record)))
+            return i;
+    }
+    return count;
+}
+
 /* Adjacent numbers are told together. */
 void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
     presto_dataset *dataset = ((presto__dataset_reader *)base)->dataset;
+    if (base->source->is_remote) {
+        tell_remote((presto__dataset_reader *)base, numbers, count);
+        return;
+    }
     for (size_t i = 0, end; i < count; i = end) {
         uint64_t record;
         size_t at = presto_dataset_locate(dataset, numbers[i], &record);
@@ -470,6 +563,7 @@ void presto__dataset_reader_free(presto__reader *base) {
     presto_codec_free(reader->codec);
     presto__example_layout_free(reader->layout);
     presto_block_done(&reader->single);
+    presto_buffer_done(&reader->told);
     for (size_t i = 0; i < reader->walked_capacity; i++)
         presto__stretch_done(&reader->walked[i].found);
     free(reader->walked);

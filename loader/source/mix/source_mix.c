@@ -183,7 +183,7 @@ static void mix_locate(const presto_source *base, uint64_t number, presto_error 
 
 /* The numbers of an input that follow each other here are told together. */
 static void mix_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
-    enum { AT_ONCE = 64 };
+    enum { AT_ONCE = 1024 };
     mix_reader *reader = (mix_reader *)base;
     const mix_source *mix = reader->mix;
     uint64_t told[AT_ONCE];
@@ -354,6 +354,19 @@ static presto_status mix_identify(const presto_source *base, bool as_named, pres
     return PRESTO_OK;
 }
 
+static size_t mix_will_open(presto__reader *base, const uint64_t *numbers, size_t count) {
+    mix_reader *reader = (mix_reader *)base;
+    const mix_source *mix = reader->mix;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = input_of(mix, numbers[i]);
+        uint64_t number = numbers[i] - mix->base.parts[k].first_sample;
+        if (mix->sources[k]->is_remote && ops_of(mix, k)->will_open != NULL &&
+            ops_of(mix, k)->will_open(reader->readers[k], &number, 1) == 0)
+            return i;
+    }
+    return count;
+}
+
 static const presto__source_ops all_ops = {
     .free = mix_free,
     .drop_cache = mix_drop_cache,
@@ -368,6 +381,7 @@ static const presto__source_ops all_ops = {
     .place = mix_place_error,
     .locate = mix_locate,
     .will_read = mix_will_read,
+    .will_open = mix_will_open,
     .read_file = mix_read_file,
     .owned = mix_owned,
     .codec = mix_codec,
@@ -414,6 +428,7 @@ static presto_status add_input(mix_source *mix, const presto__mixed_source *inpu
     base->parts[base->part_count++] = (presto_source_part){
         .name = name, .weight = input->weight, .first_sample = base->count, .samples = samples};
     base->full_bytes += presto_source_bytes(input->source);
+    base->is_remote = base->is_remote || input->source->is_remote;
     base->full_count += samples;
     if (!presto__u64_add(base->count, presto__source_all(input->source), &base->count) ||
         base->count > PRESTO__MIX_MOST_SAMPLES)

@@ -55,6 +55,8 @@ static presto_status read_file(void *user, presto_span path, presto_arena *arena
 
 static presto__ranges ranges; /* without a list: all samples */
 
+static bool is_remote;
+
 /* How often anything was told. */
 static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     static const uint8_t byte;
@@ -65,6 +67,7 @@ static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     presto_batch *batch;
     presto_status status;
     presto_error err;
+    source->is_remote = is_remote;
     if (ranges.list != NULL)
         ((made_source *)(void *)source)->ops.read_file = read_file;
     memset(told, 0, sizeof told);
@@ -199,6 +202,34 @@ START_TEST(what_the_cache_holds_is_not_told) {
 }
 END_TEST
 
+/* In all orders, from the first part on, whatever the reads take. */
+START_TEST(what_is_read_over_a_network_is_told_once_before) {
+    static const presto_shuffle_kind shuffles[] = {PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_FULL,
+                                                   PRESTO_SHUFFLE_BLOCKS, PRESTO_SHUFFLE_BUFFER};
+    static const size_t memories[] = {(size_t)256 << 20, (size_t)8 << 20, MEAN_BYTES};
+    is_remote = true;
+    for (size_t i = 0; i < 4; i++)
+        for (unsigned threads = 0; threads <= 3; threads++)
+            for (size_t m = 0; m < 3; m++)
+                for (uint64_t world = 1; world <= 2; world++) {
+                    presto_loader_options options = options_of(shuffles[i], threads);
+                    options.memory.prefetch_bytes = memories[m];
+                    options.range.world = world;
+                    options.range.first_sample = m == 1 ? 333 : 0;
+                    uint64_t reads = (uint64_t)2 * SAMPLES / world - options.range.first_sample;
+                    uint64_t sum = stream(&options, m == 0 ? 0 : UINT64_MAX);
+                    for (size_t n = 0; n < SAMPLES; n++)
+                        ck_assert_msg(told[n] >= fetched[n],
+                                      "shuffle %zu, %u threads, memory %zu, %ju ranks: sample %zu",
+                                      i, threads, m, (uintmax_t)world, n);
+                    ck_assert_uint_ge(sum, reads);
+                    ck_assert_uint_le(sum, reads + 100);
+                    ck_assert_uint_eq(told_first, reads);
+                }
+    is_remote = false;
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         what_is_read_from_slow_storage_is_told_once_before,
@@ -207,6 +238,7 @@ int main(void) {
         telling_ends_when_reading_is_fast_again,
         nothing_is_told_beyond_the_limit_or_the_memory,
         what_the_cache_holds_is_not_told,
+        what_is_read_over_a_network_is_told_once_before,
     };
     return presto_check_main("read_ahead", tests, sizeof tests / sizeof tests[0], 120);
 }
