@@ -227,7 +227,7 @@ def run_next(desk, shown, folder):
 def run_advice(desk):
     """"Try '...'" of usage errors, and every command and option that a message names."""
     folder = desk.folder("advice")
-    options = set()
+    of_others, options = re.compile("'aws [^']*'"), set()  # commands of others, as a message quotes them
     for program in PROGRAMS:
         code, shown = desk.paste(f"{program} --no-such-option", folder)
         (advice,) = re.findall(r"^Try '(.*)'\.$", shown, re.MULTILINE)
@@ -237,7 +237,7 @@ def run_advice(desk):
             name = path.relative_to(desk.root)
             text = re.sub(r'"\s*\n\s*"', "", re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL))
             for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text):
-                for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+[a-z]", literal)) - options:
+                for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+[a-z]", of_others.sub("", literal))) - options:
                     desk.fail(name, option, "none", f"no program has this option; the text is: {literal}\n")
                 for command in re.findall(rf"{PROGRAM}(?: (?:-p|--[a-z-]+|info|verify|cat|index|repair|recode)\b)+", literal):
                     if not literal.startswith(command + " "):  # the line of usage
