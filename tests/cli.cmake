@@ -26,7 +26,7 @@ endif()
 # Threads of the programs in each of their ways; what the others prove is the same without TSan. Threads of a sweep:
 # unit.profile.
 if(PRESTO_SANITIZE MATCHES "thread")
-  set(with_threads write load storage mix pack state cache hostile own_steps augment late_end text speech)
+  set(with_threads write load storage remote mix pack state cache hostile own_steps augment late_end text speech)
   foreach(name ${cli_tests})
     if(NOT name IN_LIST with_threads)
       list(REMOVE_ITEM cli_tests ${name})

@@ -375,6 +375,11 @@ typedef struct presto_loader_stats {
     /* Of a storage that is played (options.storage): */
     uint64_t storage_wait_ns; /* what workers waited for it; part of read_ns */
     uint64_t storage_reads;   /* reads, as presto/storage.h counts them */
+    /* Of a source that comes over a network, for ranges that were requested before they were read: */
+    uint64_t requests;        /* with those that follow */
+    uint64_t request_retries; /* sent again: their answers were no success */
+    uint64_t
+        request_seconds; /* sent a second time meanwhile: the first took far longer than others */
 } presto_loader_stats;
 
 /** Any thread, at any time; the figures are a consistent enough snapshot for display. */

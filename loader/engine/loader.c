@@ -528,6 +528,12 @@ void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_st
     stats.threads =
         loader->tuner.most > 0 ? presto__tuner_chosen(&loader->tuner) : loader->options.threads;
     pthread_mutex_unlock(&pool->lock);
+    if (loader->ahead != NULL) {
+        presto__ahead_counts counts = presto__ahead_count(loader->ahead);
+        stats.requests = counts.requests;
+        stats.request_retries = counts.retries;
+        stats.request_seconds = counts.seconds;
+    }
     if (loader->disk != NULL) {
         presto__disk_stats disk;
         presto__disk_get_stats(loader->disk, &disk);

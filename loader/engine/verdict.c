@@ -5,6 +5,7 @@
  * stage that takes most of the workers' time.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "../../base/options_internal.h"
 #include "../../steps/pipelines_internal.h"
@@ -66,6 +67,11 @@ static bool is_storage(const presto_verdict *verdict, const presto_loader_stats 
     return verdict->stage == PRESTO_STAGE_READ && stats->storage_wait_ns > stats->read_ns / 2;
 }
 
+/* Reading, while the server does not answer as it should: 1 of 20 requests was sent again. */
+static bool is_refused(const presto_verdict *verdict, const presto_loader_stats *stats) {
+    return verdict->stage == PRESTO_STAGE_READ && stats->request_retries * 20 > stats->requests;
+}
+
 /* A step's own time. The time that read-file reads is counted as reading. */
 static uint64_t step_ns(const presto_loader *loader, size_t step, uint64_t read_ns) {
     uint64_t busy = presto_loader_step_stats(loader, step).busy_ns;
@@ -124,12 +130,18 @@ void presto_loader_verdict_sized(const presto_loader *loader, presto_verdict *ve
                  verdict.share * 100);
     } else {
         find_stage(loader, &stats, &verdict);
+        bool is_slow = is_storage(&verdict, &stats) || is_refused(&verdict, &stats);
         if (verdict.stage == PRESTO_STAGE_STEP)
             verdict.step_name = presto_loader_step_name(loader, verdict.step);
         snprintf(verdict.text, sizeof verdict.text, "%s%s%s (%.0f %% of the work)",
-                 is_storage(&verdict, &stats) ? "storage" : stages[verdict.stage].text,
+                 is_slow ? "storage" : stages[verdict.stage].text,
                  verdict.step_name != NULL ? " " : "",
                  verdict.step_name != NULL ? verdict.step_name : "", verdict.share * 100);
+        size_t used = strlen(verdict.text);
+        if (is_refused(&verdict, &stats))
+            snprintf(verdict.text + used, sizeof verdict.text - used,
+                     ": %ju of %ju requests were sent again", (uintmax_t)stats.request_retries,
+                     (uintmax_t)stats.requests);
     }
     presto__result_give(verdict_out, &verdict, sizeof verdict);
 }

@@ -61,16 +61,17 @@ PyObject *native_loader_stats(PyObject *object, PyObject *unused) {
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
     return Py_BuildValue(
-        "{sdsKsKsKsKsKsKsIsKsKsdsKsKsKsKsKsKsKsNsN}", "wall_s", seconds(stats.wall_ns), "samples",
-        stats.samples, "skipped", stats.skipped, "dropped", stats.dropped, "batches", stats.batches,
-        "read_bytes", stats.read_bytes, "delivered_bytes", stats.delivered_bytes, "threads",
-        stats.threads, "queued_bytes", (uint64_t)stats.queued_bytes, "peak_queued_bytes",
+        "{sdsKsKsKsKsKsKsIsKsKsdsKsKsKsKsKsKsKsKsKsKsNsN}", "wall_s", seconds(stats.wall_ns),
+        "samples", stats.samples, "skipped", stats.skipped, "dropped", stats.dropped, "batches",
+        stats.batches, "read_bytes", stats.read_bytes, "delivered_bytes", stats.delivered_bytes,
+        "threads", stats.threads, "queued_bytes", (uint64_t)stats.queued_bytes, "peak_queued_bytes",
         (uint64_t)stats.peak_queued_bytes, "queue_fill", stats.queue_fill, "read_ahead_samples",
         stats.read_ahead_samples, "cached_samples", stats.cached_samples, "missed_samples",
         stats.missed_samples, "cache_bytes", stats.cache_bytes, "cache_written_bytes",
         stats.cache_written_bytes, "cache_damaged_blocks", stats.cache_damaged_blocks,
-        "cache_evicted_blocks", stats.cache_evicted_blocks, "times", times_of(&stats), "steps",
-        steps_of(loader));
+        "cache_evicted_blocks", stats.cache_evicted_blocks, "requests", stats.requests,
+        "request_retries", stats.request_retries, "request_seconds", stats.request_seconds, "times",
+        times_of(&stats), "steps", steps_of(loader));
 }
 
 PyObject *native_loader_verdict(PyObject *object, PyObject *unused) {

@@ -3,6 +3,7 @@
 """Datasets on other machines, over HTTP and S3: the stream is that of the folder, whatever fails on the way; nothing is silently wrong."""
 import collections
 import gzip
+import json
 import os
 import re
 import shutil
@@ -366,6 +367,16 @@ class Ahead(Remote):
             options = ("--raw-records", "--shuffle", "full", "-j", "1", "--seed", "3")
             self.assertTrue(self.stream(f"{server.url}/{plain.name}", *options) == self.load("-q", *options, plain))
             self.assertGreater(self.at_once(times), 10)
+
+    def test_a_server_that_fails_often_is_the_limit(self):
+        with servers.Files(self.folder) as server, servers.Faulty(server.url, ["503"], rate=0.4, only=".tfrecord") as proxy:
+            done = run("presto-load", "--raw-records", "--shuffle", "full", "--format", "null", "--stats", self.folder / "stats",
+                       "-e", "8", "--prefetch-bytes", "1MiB", f"{proxy.url}/{self.name}", env=environment())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            stats = json.loads((self.folder / "stats").read_text())
+            self.assertGreater(stats["request_retries"], 2)
+            self.assertLessEqual(stats["request_seconds"] * 100, stats["requests"] * 3)
+            self.assertRegex(done.stderr, r"limited by storage .*: \d+ of \d+ requests were sent again")
 
     def test_a_small_memory_is_enough(self):
         with servers.Files(self.folder) as server:

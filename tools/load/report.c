@@ -227,6 +227,9 @@ json_t *report_json(const load_report *report) {
         {"cache_damaged_blocks", stats.cache_damaged_blocks},
         {"cache_evicted_blocks", stats.cache_evicted_blocks},
         {"storage_reads", stats.storage_reads},
+        {"requests", stats.requests},
+        {"request_retries", stats.request_retries},
+        {"request_seconds", stats.request_seconds},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "format", json_string(report->format));
