@@ -20,8 +20,8 @@ static const struct {
     {"s3", DATASETS},
     {"s3a", "write it as s3://"},
     {"s3n", "write it as s3://"},
-    {"gs", MOUNT},
-    {"gcs", MOUNT},
+    {"gs", DATASETS},
+    {"gcs", "write it as gs://"},
     {"r2", MOUNT},
     {"oss", MOUNT},
     {"az", MOUNT},
@@ -32,8 +32,10 @@ static const struct {
     {"adl", MOUNT},
     {"hdfs", "HDFS is not read: mount it (hadoop-fuse-dfs, rclone mount) and give the folder, or "
              "copy it"},
-    {"hf", "the Hub is not read: download the files (huggingface_hub.snapshot_download), and give "
-           "the folder"},
+    {"hf",
+     "of the Hub, only datasets that presto-write made are read, and TFRecords that are named "
+     "(hf://datasets/OWNER/NAME/FILE): download other files "
+     "(huggingface_hub.snapshot_download), and give the folder"},
     {"http", DATASETS},
     {"https", DATASETS},
     {"ftp", "files of a server are not read: download them, and give the folder"},

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "place_internal.h"
 #include "remote_internal.h"
 #include "s3_settings_internal.h"
 #include "sigv4_internal.h"
@@ -18,6 +19,7 @@
 #define SCHEME "s3://"
 #define MOST_BUCKET_BYTES 63
 #define MOST_SIGNED 12 /* headers */
+#define REGIONS 64
 
 typedef struct s3_address {
     presto__credentials *credentials;
@@ -28,6 +30,42 @@ typedef struct s3_address {
     char *bucket;
     pthread_mutex_t lock; /* of what an answer changes: settings.region, host, base */
 } s3_address;
+
+/* Regions that answers have named, so that not every object is asked for in the wrong one first. */
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        char bucket[MOST_BUCKET_BYTES + 1]; /* "": free */
+        char region[sizeof((presto__http_answer){0}.region)];
+    } at[REGIONS];
+    size_t next; /* is used next, for the least recently named one */
+} regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* With a new one: keep it. Else set it to a copy of what is kept. */
+static presto_status share_region(const char *bucket, const char *learned, char **region_io,
+                                  presto_error *err) {
+    presto_status status = PRESTO_OK;
+    size_t i = 0;
+    pthread_mutex_lock(&regions.lock);
+    while (i < REGIONS && strcmp(regions.at[i].bucket, bucket) != 0)
+        i++;
+    if (learned != NULL) {
+        if (i == REGIONS)
+            i = regions.next++ % REGIONS;
+        snprintf(regions.at[i].bucket, sizeof regions.at[i].bucket, "%s", bucket);
+        snprintf(regions.at[i].region, sizeof regions.at[i].region, "%s", learned);
+    } else if (i < REGIONS) {
+        char *copy = strdup(regions.at[i].region);
+        if (copy == NULL) {
+            status = presto_fail_memory(err, sizeof regions.at[i].region);
+        } else {
+            free(*region_io);
+            *region_io = copy;
+        }
+    }
+    pthread_mutex_unlock(&regions.lock);
+    return status;
+}
 
 static bool s3_owns(const char *path) {
     return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
@@ -149,6 +187,8 @@ static presto_status place(s3_address *self, const char *path, presto_error *err
         return fail_name(err);
     PRESTO_TRY(presto__credentials_find(PRESTO__CLOUD_AWS, &self->credentials, err));
     PRESTO_TRY(presto__s3_settings_find(self->credentials, &self->settings, err));
+    if (self->settings.endpoint == NULL) /* a name is that of one bucket there */
+        PRESTO_TRY(share_region(self->bucket, NULL, &self->settings.region, err));
     return self->settings.endpoint != NULL ? place_at_endpoint(self, key, err)
                                            : place_at_aws(self, key, err);
 }
@@ -280,6 +320,8 @@ static bool s3_learn(void *user, const presto__http_answer *answer) {
                         ? strdup("")
                         : strdup(self->path + (is_in_host(self) ? 1 : strlen(self->bucket) + 2));
         if (key != NULL) {
+            if (self->settings.endpoint == NULL)
+                (void)share_region(self->bucket, region, NULL, NULL);
             free(self->settings.region);
             self->settings.region = region;
             region = NULL;
@@ -313,6 +355,27 @@ static void s3_will_open(const char *path, uint64_t bytes) {
     presto__remote_will_open(&name);
 }
 
+/* The keys, and what the settings and earlier answers say of the place. */
+static presto_status s3_describe(const char *path, presto_place_facts *place_io,
+                                 presto_error *err) {
+    void *made;
+    const presto__keys *keys;
+    PRESTO_TRY(s3_make(path, &made, err));
+    const s3_address *self = made;
+    presto__place_text(self->settings.region, place_io->region, sizeof place_io->region);
+    presto__place_text(self->base, place_io->endpoint, sizeof place_io->endpoint);
+    presto_status status = presto__keys_acquire(self->credentials, &keys, err);
+    if (status == PRESTO_OK) {
+        presto__place_text(keys->provider, place_io->provider, sizeof place_io->provider);
+        if (keys->access_key != NULL)
+            presto__place_mask(keys->access_key, place_io->key);
+        place_io->key_until_s = keys->until_s;
+        presto__keys_release(keys);
+    }
+    s3_free(made);
+    return status;
+}
+
 const presto__storage_kind presto__storage_s3 = {
     .name = "s3",
     .is_remote = true,
@@ -325,4 +388,5 @@ const presto__storage_kind presto__storage_s3 = {
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,
     .will_open = s3_will_open,
+    .describe = s3_describe,
 };

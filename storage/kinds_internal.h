@@ -31,6 +31,9 @@ struct presto__storage_kind {
     void (*will_open)(const char *path, uint64_t bytes);
     uint64_t (*next_data)(presto__object object, uint64_t from);
     presto_status (*drop)(const char *path, presto_error *err);
+    /** Who asks there, and where it is: provider, key, region, endpoint; what it fails with leaves
+     * what was found before. */
+    presto_status (*describe)(const char *path, presto_place_facts *place_io, presto_error *err);
 };
 
 /** The kind that `path` is of. */
@@ -42,5 +45,9 @@ extern const presto__storage_kind presto__storage_file;
 extern const presto__storage_kind presto__storage_http;
 /** s3://BUCKET/KEY. */
 extern const presto__storage_kind presto__storage_s3;
+/** gs://BUCKET/KEY. */
+extern const presto__storage_kind presto__storage_gs;
+/** hf://datasets/OWNER/NAME/FILE. */
+extern const presto__storage_kind presto__storage_hf;
 
 #endif

@@ -36,6 +36,7 @@ typedef struct remote_object {
     presto__object_info info;
     char etag[sizeof((presto__http_answer){0}.etag)]; /* "": the server gives none */
     char last_modified[sizeof((presto__http_answer){0}.last_modified)];
+    char generation[sizeof((presto__http_answer){0}.generation)];
     uint8_t *head; /* its first bytes */
     size_t head_bytes;
     presto__flights flights; /* what has been requested of it ahead */
@@ -174,6 +175,8 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
             (answer->code == 200 || answer->code == 206 || answer->code == 416)) {
             presto__retry_note_success();
             presto__ahead_note_success();
+            if (to->address->see != NULL)
+                to->address->see(to->self, answer);
             return PRESTO_OK;
         }
         if (learned < MOST_LEARNED && to->address->learn != NULL &&
@@ -214,6 +217,7 @@ static int64_t time_of(const char *text) {
 static presto__object_info info_of(const char *path, uint64_t bytes,
                                    const presto__http_answer *answer) {
     uint64_t which = presto__fnv_add(PRESTO__FNV_START, answer->etag, strlen(answer->etag));
+    which = presto__fnv_add(which, answer->generation, strlen(answer->generation));
     const presto__object_info info = {
         .type = PRESTO__OBJECT_FILE,
         .bytes = bytes,
@@ -273,6 +277,7 @@ static presto_status keep_beginning(remote_object *object, const presto__http_an
     object->info = info_of(object->path, bytes, answer);
     memcpy(object->etag, answer->etag, sizeof object->etag);
     memcpy(object->last_modified, answer->last_modified, sizeof object->last_modified);
+    memcpy(object->generation, answer->generation, sizeof object->generation);
     return PRESTO_OK;
 }
 
@@ -324,10 +329,15 @@ static const char *etag_of(const remote_object *object) {
     return is_strong(object->etag) ? object->etag : NULL;
 }
 
+static const char *generation_of(const remote_object *object) {
+    return object->generation[0] != '\0' ? object->generation : NULL;
+}
+
 /* Is it an answer about the object that was opened? */
 static bool is_same(const remote_object *object, const presto__http_answer *answer) {
     uint64_t bytes;
     return strcmp(object->etag, answer->etag) == 0 &&
+           strcmp(object->generation, answer->generation) == 0 &&
            strcmp(object->last_modified, answer->last_modified) == 0 && size_of(answer, &bytes) &&
            bytes == object->info.bytes;
 }
@@ -337,6 +347,7 @@ static presto_status write_range(const void *user, const presto__remote_wish *wi
     const remote_object *object = user;
     presto__remote_wish all = *wish;
     all.etag = etag_of(object);
+    all.generation = generation_of(object);
     return object->address->write(object->self, &all, message, err);
 }
 
@@ -429,7 +440,8 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
         const presto__remote_wish wish = {.has_range = true,
                                           .first = place->offset + done,
                                           .last = place->offset + done + gap - 1,
-                                          .etag = etag_of(object)};
+                                          .etag = etag_of(object),
+                                          .generation = generation_of(object)};
         if (got == 0 && read_range(object, &wish, (uint8_t *)data + done, &why) < 0)
             return fail_open(&why, err);
         done += got == 0 ? gap : got;

@@ -13,8 +13,9 @@
 /** What is wanted of an object. */
 typedef struct presto__remote_wish {
     bool has_range;
-    uint64_t first, last; /* bytes, the last one included */
-    const char *etag;     /* it must be this one; NULL: any */
+    uint64_t first, last;   /* bytes, the last one included */
+    const char *etag;       /* it must be this one; NULL: any */
+    const char *generation; /* the same, as Google's storage counts them */
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */
@@ -36,6 +37,8 @@ typedef struct presto__address_type {
     /** Is it worth asking again at once, because the answer says where the object is, or there are
      * newer keys? May be NULL. */
     bool (*learn)(void *self, const presto__http_answer *answer);
+    /** An answer that is a success. May be NULL. */
+    void (*see)(void *self, const presto__http_answer *answer);
 } presto__address_type;
 
 /** A name, of the kind that owns it. */

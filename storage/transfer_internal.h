@@ -41,9 +41,11 @@ typedef struct presto__http_answer {
     char last_modified[40];
     char request_id[96]; /* of AWS or its likes */
     char region[40];     /* in which the bucket is, says S3 */
-    char location[256];
-    char text[768]; /* the beginning of the body of an answer that is no success */
-    char why[256];  /* in libcurl's words, if it failed */
+    char generation[24]; /* of an object, counts Google's storage */
+    char commit[64];     /* of a repository, says the Hub */
+    char location[4096]; /* signed addresses are long */
+    char text[768];      /* the beginning of the body of an answer that is no success */
+    char why[256];       /* in libcurl's words, if it failed */
 } presto__http_answer;
 
 /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where bytes live: reading a small object as a whole.
+ * Where bytes live: reading a small object as a whole; who asks there, and how far it is.
  *
  * And another storage than this machine's, in a few figures: to plan for it, or to play it. A loader
  * that plays a storage (presto_loader_options.storage) reads no faster than it would there; a sweep
@@ -62,6 +62,35 @@ PRESTO_API presto_status presto_storage_parse(const char *text, presto_storage *
                                               presto_error *err);
 
 #define PRESTO_STORAGE_TEXT_BYTES 160
+
+#define PRESTO_PLACE_NAME_BYTES 64
+#define PRESTO_PLACE_URL_BYTES 256
+
+/** What is known of a place that bytes are read from: who asks there, and how far it is. */
+typedef struct presto_place_facts {
+    double round_trip_s; /* median of some requests for a byte; 0: not measured */
+    double bytes_per_s;  /* of one request after the other, on one connection; 0: not measured */
+    int64_t key_until_s; /* since 1970, when the key expires; INT64_MAX: it does not, or is none */
+    uint64_t bytes;      /* of the object */
+    char kind[PRESTO_PLACE_NAME_BYTES]; /* "file", "http", "s3", "gs", "hf" */
+    char
+        provider[PRESTO_PLACE_NAME_BYTES]; /* which one gave the key; "": nobody is asked for one */
+    char key[PRESTO_PLACE_NAME_BYTES];     /* its beginning and end; the rest is "..." */
+    char region[PRESTO_PLACE_NAME_BYTES];  /* "": the kind has none */
+    char endpoint[PRESTO_PLACE_URL_BYTES]; /* "https://HOST"; "": the kind has none */
+    uint64_t reserved[4];                  /* 0 */
+} presto_place_facts;
+
+/**
+ * Look at the object at `path`, which may be a URL, as one who reads it would: find the key, open it,
+ * ask for single bytes of it, and read up to 32 MiB.
+ *
+ * Returns: what opening and reading it fails with; *place_out then holds what was found before: kind,
+ *          provider, key, region and endpoint, each "" if it was not.
+ * Threads: any.
+ */
+PRESTO_API presto_status presto_place_look(const char *path, presto_place_facts *place_out,
+                                           presto_error *err);
 
 #ifdef __cplusplus
 }

@@ -194,7 +194,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)::?//?")
 
 
 # The kinds of storage that the library reads beside files.
-_URL = re.compile(r"s3://|https?://")
+_URL = re.compile(r"s3://|gs://|hf://|https?://")
 
 
 def is_url(path: Any) -> bool:
@@ -215,7 +215,7 @@ def of_path(path: Any) -> str | None:
         return f"give the path itself: {text[found.end():] if text[found.end():].startswith('/') else '/' + text[found.end():].lstrip('/')!r}"
     if found is not None and ("://" in text or "::" in text):
         return (
-            "of object storage, only datasets that presto.write made are read, from s3:// and https://; nothing is written there. "
+            "of object storage, only datasets that presto.write made are read, from s3://, gs://, hf:// and https://; nothing is written there. "
             "Mount it (mountpoint-s3, gcsfuse, rclone mount), or copy it to a disk"
         )
     if text.startswith("pipe:"):

@@ -71,4 +71,9 @@ bool presto__keys_renew(presto__credentials *credentials, uint64_t number);
 /** May a secret be sent there: over TLS, or to this machine? PRESTO_ERR_ARGUMENT: no. */
 presto_status presto__check_secure(const char *whom, const char *url, presto_error *err);
 
+/** The host of a URL without brackets and port. */
+presto_span presto__host_of(const char *url);
+/** Is it this machine: "localhost", 127.0.0.0/8 or ::1? */
+bool presto__is_loopback(presto_span host);
+
 #endif

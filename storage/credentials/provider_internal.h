@@ -75,11 +75,6 @@ typedef struct presto__question {
 presto_status presto__ask(const presto__question *question, presto_buffer *answer, int *code_out,
                           presto_error *err);
 
-/** The host of a URL without brackets and port. */
-presto_span presto__host_of(const char *url);
-/** Is it this machine: "localhost", 127.0.0.0/8 or ::1? */
-bool presto__is_loopback(presto_span host);
-
 /** Append the texts, which end with NULL. */
 presto_status presto__append_texts(presto_buffer *out, presto_error *err, ...);
 

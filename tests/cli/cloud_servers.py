@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server for the tests of credentials, on the loopback: STS, single sign-on, the agent of a container, the metadata of an
-instance, Google's token service, and the objects of a bucket. It checks each request, by the descriptions of these services and
-with none of the library's code, and gives objects only to keys that it has given itself and that have not expired."""
+"""Servers for the tests of credentials, on the loopback: of AWS (STS, single sign-on, the agent of a container, the metadata of an
+instance, the objects of a bucket), of Google, and of the Hugging Face Hub. They check each request, by the descriptions of these
+services and with none of the library's code, and give objects only to keys that they have given and that have not expired."""
 import base64
 import datetime
 import hashlib
 import hmac
 import itertools
 import json
+import subprocess
+import tempfile
+import threading
 import time
 import urllib.parse
 
@@ -33,9 +36,7 @@ class Cloud(servers.Files):
         self.role_name = "an-instance-role"
         self.imds_version, self.imds_silent, self.imds_tokens = 2, False, set()
         self.given, self.asked, self.refused = [], [], []
-        self.google_tokens = {}
         self.count = itertools.count(1)
-        self.expires = False  # what is given next is called expired at once, whatever its time
 
     # ---- keys ----
 
@@ -85,8 +86,7 @@ class Cloud(servers.Files):
     def serve(self, handler):
         path, _, query = handler.path.partition("?")
         body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        for begin, service in (("/federation/", self.portal), ("/token", self.oidc), ("/agent", self.agent), ("/latest/", self.metadata),
-                               ("/google/", self.google), ("/computeMetadata/", self.google)):
+        for begin, service in (("/federation/", self.portal), ("/token", self.oidc), ("/agent", self.agent), ("/latest/", self.metadata)):
             if path.startswith(begin):
                 with self.lock:
                     self.asked.append((service.__name__, handler.command, handler.path))
@@ -177,10 +177,136 @@ class Cloud(servers.Files):
             return handler.answer(200, [], self.as_json(self.give()))
         return handler.answer(404)
 
-    def google(self, handler, _, body):
-        """Gives tokens to a user, to a service account, to what another service vouches for, and to the machine itself."""
-        return handler.answer(404)
+
+class Google(servers.Files):
+    """The objects of Google's storage, and the services that give tokens for them: to a user, to a service account that signs for itself,
+    to what another service vouches for, for another account, and to the machine itself."""
+
+    def __init__(self, folder, public_key=None):
+        super().__init__(folder)
+        self.public_key, self.life_s = public_key, 3600
+        self.tokens, self.asked, self.sent, self.count = {}, [], [], itertools.count(1)
+        self.lock = threading.Lock()
+
+    def give(self, scope="storage"):
+        with self.lock:
+            token = f"ya29.{next(self.count)}-{scope}"
+            self.tokens[token] = time.time() + self.life_s
+            return token
+
+    def holds(self, handler, scope="storage"):
+        token = handler.headers.get("Authorization", "").removeprefix("Bearer ")
+        return token.endswith(scope) and self.tokens.get(token, 0) > time.time()
+
+    def answer_token(self, handler, scope="storage"):
+        return handler.answer(200, [], json.dumps({"access_token": self.give(scope), "expires_in": self.life_s, "token_type": "Bearer"}).encode())
+
+    def is_signed(self, assertion):
+        """RS256, as openssl checks it."""
+        head, claims, signature = assertion.split(".")
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(base64.urlsafe_b64decode(signature + "=="))
+            file.flush()
+            done = subprocess.run(["openssl", "dgst", "-sha256", "-verify", self.public_key, "-signature", file.name],
+                                  input=f"{head}.{claims}".encode(), capture_output=True, check=False)
+        head, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, claims))
+        return (done.returncode == 0 and head == {"alg": "RS256", "typ": "JWT", "kid": "key-1"} and claims["aud"] == f"{self.url}/token"
+                and claims["iss"] == "me@project" and claims["exp"] - claims["iat"] == 3600 and abs(claims["iat"] - time.time()) < 300), claims
+
+    def token(self, handler, body):
+        form = dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True))
+        grant = form.get("grant_type", "").rpartition(":")[2]
+        self.asked.append(grant)
+        scope = "all" if form.get("scope", "").endswith("/cloud-platform") else "storage"
+        if grant == "refresh_token" and form == {"grant_type": "refresh_token", "client_id": "id", "client_secret": "client-secret",
+                                                 "refresh_token": "refresh-1"}:
+            return self.answer_token(handler)
+        if grant == "jwt-bearer":
+            is_signed, claims = self.is_signed(form["assertion"])
+            if is_signed:
+                return self.answer_token(handler, "all" if claims["scope"].endswith("/cloud-platform") else "storage")
+        if grant == "token-exchange" and form["subject_token"] == WEB_TOKEN and form["audience"] == "//iam/pool" and form["subject_token_type"] == "jwt":
+            return self.answer_token(handler, scope)
+        return handler.answer(400, [], b'{"error":"invalid_grant","error_description":"Not for you."}')
+
+    def serve(self, handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        if handler.command == "POST" and handler.path == "/token":
+            return self.token(handler, body)
+        if handler.path.endswith(":generateAccessToken"):
+            self.asked.append("impersonate")
+            if not self.holds(handler, "all") or json.loads(body)["lifetime"] != "3600s":
+                return handler.answer(403)
+            return handler.answer(200, [], json.dumps({"accessToken": self.give(), "expireTime": text_of(time.time() + 3600)}).encode())
+        if handler.path.startswith("/computeMetadata/"):
+            self.asked.append("metadata")
+            if handler.headers.get("Metadata-Flavor") != "Google" or not handler.path.endswith("/instance/service-accounts/default/token"):
+                return handler.answer(403)
+            return self.answer_token(handler)
+        return self.object(handler)
+
+    def object(self, handler):
+        if not self.holds(handler):
+            return handler.answer(401, [], b"<Error><Code>AuthenticationRequired</Code><Message>Authentication required.</Message></Error>")
+        path = self.folder / urllib.parse.unquote(handler.path).lstrip("/")
+        generation = str(path.stat().st_mtime_ns) if path.is_file() else ""
+        wanted = handler.headers.get("x-goog-if-generation-match")
+        self.sent.append(wanted)
+        if wanted not in (None, generation):
+            return handler.answer(412, [], b"<Error><Code>PreconditionFailed</Code></Error>")
+        answer = handler.answer
+        handler.answer = lambda code, headers=(), body=b"": answer(code, [*headers, ("x-goog-generation", generation)], body)
+        try:
+            return super().serve(handler)
+        finally:
+            del handler.answer  # it serves the next request of the connection, too
 
 
-def unsigned_part(text):
-    return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+class Hub(servers.Files):
+    """The Hugging Face Hub: shards are pointed to in a store, which takes an address for a while and no token; other files come from
+    the Hub itself, by way of another address."""
+
+    COMMITS = {"main": "a" * 40, "v1.0": "b" * 40, "refs%2Fpr%2F1": "c" * 40}
+
+    def __init__(self, folder, token=None):
+        super().__init__(folder)
+        self.token, self.elsewhere, self.addresses = token, None, {}
+        self.seen, self.count = [], itertools.count(1)
+        self.store = None
+
+    def serve(self, handler):
+        path, _, query = handler.path.partition("?")
+        if path.startswith("/store/"):
+            with self.lock:
+                self.seen.append(("store", path, "Authorization" in handler.headers))
+            if "Authorization" in handler.headers or self.addresses.get(query, 0) <= 0:
+                return handler.answer(403, [], b"<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>")
+            self.addresses[query] -= 1
+            handler.path = path.removeprefix("/store")
+            return super().serve(handler)
+        with self.lock:
+            self.seen.append(("hub", path, handler.headers.get("Authorization")))
+        if self.token is not None and handler.headers.get("Authorization") != f"Bearer {self.token}":
+            return handler.answer(401, [("X-Error-Code", "GatedRepo")], b"Access to dataset me/mine is restricted.")
+        if path.startswith("/api/resolve-cache/"):
+            handler.path = path.removeprefix("/api/resolve-cache")
+            return super().serve(handler)
+        begin, _, rest = path.partition("/resolve/")
+        revision, _, file = rest.partition("/")
+        commit = self.COMMITS.get(revision, revision if revision in self.COMMITS.values() else None)
+        if begin != "/datasets/me/mine" or commit is None or not (self.folder / commit / file).is_file():
+            return handler.answer(404, [("X-Error-Code", "EntryNotFound")], b"Entry not found")
+        headers = [("X-Repo-Commit", commit)]
+        if not file.endswith(".tfrecord"):
+            return handler.answer(307, [*headers, ("Location", f"/api/resolve-cache/{commit}/{file}")])
+        address = f"X-Amz-Signature={next(self.count)}" + "&x=y" * 300
+        self.addresses[address] = self.lasts
+        # Another port of this machine, as another host elsewhere.
+        return handler.answer(302, [*headers, ("X-Linked-Size", str((self.folder / commit / file).stat().st_size)),
+                                    ("Location", self.elsewhere or f"{self.store_url}/store/{commit}/{file}?{address}")])
+
+    lasts = 1 << 30  # requests that an address is good for
+
+    @property
+    def store_url(self):
+        return self.url.replace("127.0.0.1", "localhost")

@@ -10,7 +10,7 @@ import sys
 import time
 
 from cli import Case, main, run
-from cloud_servers import AGENT_TOKEN, STATIC, WEB_TOKEN, Cloud
+from cloud_servers import AGENT_TOKEN, STATIC, WEB_TOKEN, Cloud, text_of
 
 ROLE, OUTER = "arn:aws:iam::123456789012:role/reader", "arn:aws:iam::123456789012:role/outer"
 NO_METADATA = {"AWS_EC2_METADATA_DISABLED": "true"}
@@ -333,6 +333,53 @@ class Expiry(Credentials):
         self.cloud.refused.clear()
         self.assert_refused("400 ExpiredToken", code=1, AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY=STATIC[1])
         self.assertEqual(self.cloud.refused, ["ExpiredToken"])
+
+
+class Place(Credentials):
+    def test_who_asks_until_when_and_how_far_it_is(self):
+        variables = self.variables(AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=self.cloud.url, AWS_REGION="eu-central-1")
+        done = run("presto-inspect", "place", "--json", self.url, env=variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        access = self.cloud.given[0]
+        shard = sorted(self.dataset.glob("*.tfrecord"))[0]
+        self.assertEqual((found["object"], found["bytes"]), (f"{self.url}/{shard.name}", shard.stat().st_size))
+        self.assertEqual((found["kind"], found["provider"], found["region"], found["endpoint"]), ("s3", "instance metadata", "eu-central-1", self.cloud.url))
+        self.assertEqual(found["key"], "..." if len(access) < 12 else f"{access[:4]}...{access[-4:]}")
+        self.assertEqual(found["key_until"], text_of(self.cloud.keys[access][2]))
+        self.assertGreater(found["round_trip_s"], 0)
+        done = run("presto-inspect", "place", self.url, env=variables)
+        text = done.stdout.decode()
+        for part in ("of instance metadata, until 20", "  region      eu-central-1\n", f"  endpoint    {self.cloud.url}\n", "  round trip  "):
+            self.assertIn(part, text)
+        for access in self.cloud.given:
+            self.assertNotIn(access, text)
+            for secret in self.cloud.keys[access][:2]:
+                self.assertNotIn(secret, text)
+
+    def test_what_was_found_before_a_failure_is_printed_too(self):
+        done = run("presto-inspect", "place", self.url, env=self.variables())
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no keys for S3", done.stderr)
+        self.assertIn(self.cloud.url, done.stdout.decode())
+        done = run("presto-inspect", "place", self.url + "-none", env=self.variables(AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY=STATIC[1]))
+        self.assert_partly(done, "no such object", "environment")
+        done = run("presto-inspect", "place", next(self.dataset.glob("*.tfrecord")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def assert_partly(self, done, said, printed):
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(said, done.stderr)
+        self.assertIn(printed, done.stdout.decode())
+
+    def test_a_large_object_has_a_rate(self):
+        (self.folder / "large").write_bytes(os.urandom(3 << 20))
+        done = run("presto-inspect", "place", "--json", f"s3://{self.folder.name}/large",
+                   env=self.variables(AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY=STATIC[1]))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertGreater(found["bytes_per_s"], 0)
+        self.assertEqual((found["key"], found["key_until"]), ("...", None))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import shutil
 from cli import Case, example, frames, main, run
 
 PIPELINE = "{name: t, source: {type: files, match: ['*.bin']}, steps: [{step: read-file, yields: concatenated}]}"
-URLS = {"gs://bucket/train-*": "mount it", "az://c/x": "mount it", "S3://B/x": "mount it",
-        "hf://datasets/mnist": "snapshot_download", "s3a://bucket/x": "s3://",
+URLS = {"GS://bucket/train-*": "mount it", "az://c/x": "mount it", "S3://B/x": "mount it",
+        "HF://datasets/mnist": "snapshot_download", "s3a://bucket/x": "s3://",
         "hdfs://n/x": "HDFS is not read", "file:///tmp/x": "without file://", "weird+x://a": "URLs are not read",
         "~/data": "$HOME", "~someone/data": "$HOME", "none-*": "no file matches this pattern"}
 
@@ -41,7 +41,7 @@ class Paths(Case):
 
     def test_what_is_no_path_gets_one_line_with_the_way(self):
         for url, hint in URLS.items():
-            for program, words in list(self.programs(url))[: None if url in ("gs://bucket/train-*", "none-*") else 2]:
+            for program, words in list(self.programs(url))[: None if url in ("GS://bucket/train-*", "none-*") else 2]:
                 with self.subTest(program=program, words=words[-3:]):
                     done = run(program, *words, cwd=self.folder)
                     self.assertIn(done.returncode, (1, 2), done.stderr)

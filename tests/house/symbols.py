@@ -23,8 +23,6 @@ KEPT = {
     "presto_buffer_append": "the caller's buffers, which functions append to",
     "presto_buffer_reserve": "room for what the caller appends",
     "presto_crc32c": "the checksum of frames, with presto_crc32c_mask",
-    "presto_dataset_free": "a dataset is read record by record, without a loader",
-    "presto_dataset_open": "a dataset is read record by record, without a loader",
     "presto_dtype_numpy": "programs that write arrays name their types",
     "presto_error_set_errno": "steps of plugins report failed calls of the system",
     "presto_pipeline_representation_count": "the bound for presto_pipeline_representation_name",

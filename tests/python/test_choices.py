@@ -212,7 +212,7 @@ class Classes(PythonCase):
         self.assertEqual(sorted(int(s["label"]) for s in odd), list(range(len(names))))
 
     def test_paths_that_are_none_say_what_to_do(self):
-        for path in "gs://bucket/x", "none-*":
+        for path in "az://bucket/x", "none-*":
             for options in {}, {"pipeline": self.pipeline}:
                 with self.assertRaisesRegex(presto.NotFoundError, "(?i)mount it|no file matches this pattern"):
                     presto.open(path, **options).labels

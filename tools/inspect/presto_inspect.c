@@ -17,11 +17,12 @@
 #include "../cli/shared_options.h"
 #include "inspect_cat.h"
 #include "inspect_info.h"
+#include "inspect_place.h"
 #include "inspect_recode.h"
 
-typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, COMMAND_COUNT } command;
-static const char *const command_names[] = {"info",   "verify", "cat", "index",
-                                            "repair", "recode", NULL};
+typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, PLACE, COMMAND_COUNT } command;
+static const char *const command_names[] = {"info",   "verify", "cat",   "index",
+                                            "repair", "recode", "place", NULL};
 
 typedef struct inspect {
     command command;
@@ -85,11 +86,12 @@ static const cli_program self = {
     "cat [--json] [--record N] PATH\n"
     "index [--dali] PATH...\n"
     "repair FILE -o FILE\n"
-    "recode [-c CODEC] [-s SHARDS] -o DIR PATH...",
+    "recode [-c CODEC] [-s SHARDS] -o DIR PATH...\n"
+    "place [--json] PATH",
     "Look into TFRecord files, with or without Presto's dataset.json: what they hold (info), "
     "whether they are whole (verify), their records (cat); index them, save what is whole of a "
-    "damaged one (repair), store them again in another codec or number of files (recode). PATH is "
-    "a file or a folder.",
+    "damaged one (repair), store them again in another codec or number of files (recode); say who "
+    "asks where they are stored, and how far that is (place). PATH is a file, a folder or a URL.",
     options,
     "verify prints a line per fault. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
@@ -111,8 +113,9 @@ static void take_command(inspect *in, char **argv, int *argc) {
     }
     /* If other operands follow, a word that is no file was meant as a subcommand. */
     if (optind + 1 < *argc && strchr(argv[optind], '/') == NULL && access(argv[optind], F_OK) != 0)
-        cli_usage("'%s' is no command (info, verify, cat, index, repair, recode) and no file",
-                  argv[optind]);
+        cli_usage(
+            "'%s' is no command (info, verify, cat, index, repair, recode, place) and no file",
+            argv[optind]);
 }
 
 static void parse_command_line(inspect *in, int argc, char **argv) {
@@ -121,7 +124,7 @@ static void parse_command_line(inspect *in, int argc, char **argv) {
     in->info.json = in->cat.json = in->recode.json = in->json;
     take_command(in, argv, &argc);
     cli_check_command(1u << in->command, command_names[in->command]);
-    bool single = in->command == CAT || in->command == REPAIR;
+    bool single = in->command == CAT || in->command == REPAIR || in->command == PLACE;
     cli_check_operands(argc, argv, 1, single ? 1 : INT32_MAX, "PATH");
     if ((in->command == REPAIR || in->command == RECODE) && in->output == NULL)
         cli_usage("--output is missing");
@@ -340,6 +343,9 @@ int main(int argc, char **argv) {
         break;
     case RECODE:
         code = inspect_recode(&in.recode, in.output, paths, path_count);
+        break;
+    case PLACE:
+        code = inspect_place(paths[0], in.json);
         break;
     }
     code = cli_close_stdout(code);

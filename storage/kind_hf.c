@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kind `hf`: hf://datasets/OWNER/NAME[@REVISION]/FILE of the Hugging Face Hub. The Hub answers with
+ * the file, or points to its store: that redirection is followed, to hosts of the Hub alone, and
+ * kept for the ranges that follow, until the store refuses it. The token goes to the Hub and never
+ * to the store.
+ *
+ * A branch moves. The first answer says which commit it is at; from then on this process reads that
+ * one, so that the files of a dataset belong together.
+ *
+ * Source: Hugging Face, huggingface_hub: the URLs of `resolve`, the headers X-Repo-Commit and
+ *         Location, environment variables.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "credentials/aws_config_internal.h"
+#include "credentials/credentials_internal.h"
+#include "place_internal.h"
+#include "remote_internal.h"
+#include "sigv4_internal.h"
+
+#define SCHEME "hf://"
+#define DATASETS "datasets/"
+#define HUB "https://huggingface.co"
+#define COMMIT_BYTES 64
+#define PINS 64
+
+typedef struct hf_address {
+    /* Set once. */
+    char *hub;      /* "https://huggingface.co" */
+    char *token;    /* NULL: nobody's */
+    char *repo;     /* "datasets/OWNER/NAME" */
+    char *revision; /* as it is written */
+    char *file;     /* encoded */
+    /* Guarded by the lock. */
+    pthread_mutex_t lock;
+    char *store;       /* where the Hub has pointed to; NULL: ask the Hub */
+    bool store_is_hub; /* it is at the Hub itself, and gets the token */
+} hf_address;
+
+/* Commits that revisions were at when they were first asked for. */
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        char *key; /* NULL: free */
+        char commit[COMMIT_BYTES];
+    } at[PINS];
+} pins = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool hf_owns(const char *path) {
+    return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
+}
+
+/* Append the texts, which end with NULL, and a 0; malloc'd. NULL: no memory. */
+static char *joined(const char *const *texts) {
+    presto_buffer out = {0};
+    presto_status status = PRESTO_OK;
+    for (; *texts != NULL && status == PRESTO_OK; texts++)
+        status = presto_buffer_append(&out, presto_span_of_text(*texts), NULL);
+    char *text = status == PRESTO_OK ? presto_span_to_text(presto_buffer_span(&out)) : NULL;
+    presto_buffer_done(&out);
+    return text;
+}
+#define JOINED(...) joined((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- the token ---- */
+
+/* The file that 'hf auth login' writes; malloc'd. NULL: no home, or no memory. */
+static char *token_file(void) {
+    const char *named = presto__variable("HF_TOKEN_PATH"), *home = presto__variable("HF_HOME");
+    const char *cache = presto__variable("XDG_CACHE_HOME"), *user = presto__variable("HOME");
+    if (named != NULL)
+        return strdup(named);
+    if (home != NULL)
+        return JOINED(home, "/token");
+    if (cache != NULL)
+        return JOINED(cache, "/huggingface/token");
+    return user == NULL ? NULL : JOINED(user, "/.cache/huggingface/token");
+}
+
+/* *token_out NULL: there is none. */
+static presto_status find_token(char **token_out, presto_error *err) {
+    const char *named = presto__variable("HF_TOKEN");
+    presto_buffer text = {0};
+    presto_status status = PRESTO_OK;
+    *token_out = NULL;
+    if (named == NULL)
+        named = presto__variable("HUGGING_FACE_HUB_TOKEN");
+    if (named != NULL) {
+        status = presto_buffer_append(&text, presto_span_of_text(named), err);
+    } else if (presto__variable("HF_HUB_DISABLE_IMPLICIT_TOKEN") == NULL) {
+        char *file = token_file();
+        status = file == NULL ? PRESTO_END : presto__small_file(file, &text, err);
+        free(file);
+        if (status == PRESTO_END)
+            return PRESTO_OK;
+    }
+    while (text.bytes > 0 && text.data[text.bytes - 1] <= ' ')
+        text.bytes--;
+    for (size_t i = 0; i < text.bytes && status == PRESTO_OK; i++)
+        if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
+            status = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                 "the token of the Hub has a space or a control character in it");
+    if (status == PRESTO_OK && text.bytes > 0) {
+        *token_out = presto_span_to_text(presto_buffer_span(&text));
+        status = *token_out == NULL ? presto_fail_memory(err, text.bytes) : PRESTO_OK;
+    }
+    presto_buffer_done(&text);
+    return status;
+}
+
+/* ---- where ---- */
+
+static presto_status fail_name(presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "it is hf://datasets/OWNER/NAME/FILE or hf://datasets/OWNER/NAME@REVISION/"
+                       "FILE: other repositories are not read");
+}
+
+/* Is it all of letters that names of the Hub have? */
+static bool is_name(const char *text, size_t bytes, const char *more) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    for (size_t i = 0; i < bytes; i++)
+        if (text[i] == '\0' || (strchr(letters, text[i]) == NULL && strchr(more, text[i]) == NULL))
+            return false;
+    return bytes > 0 && !(text[0] == '.' && bytes <= 2); /* no "." and ".." */
+}
+
+static presto_status place(hf_address *self, const char *path, presto_error *err) {
+    const char *owner = path + strlen(SCHEME) + strlen(DATASETS);
+    presto_buffer file = {0};
+    if (strncmp(path + strlen(SCHEME), DATASETS, strlen(DATASETS)) != 0)
+        return fail_name(err);
+    size_t owner_bytes = strcspn(owner, "/@");
+    const char *name = owner + owner_bytes + 1;
+    if (owner[owner_bytes] != '/' || !is_name(owner, owner_bytes, ""))
+        return fail_name(err);
+    size_t name_bytes = strcspn(name, "/@");
+    const char *revision = name[name_bytes] == '@' ? name + name_bytes + 1 : NULL;
+    const char *end = revision == NULL ? name + name_bytes : revision + strcspn(revision, "/");
+    if (!is_name(name, name_bytes, "") || end[0] != '/' || end[1] == '\0' ||
+        (revision != NULL && !is_name(revision, (size_t)(end - revision), "%")))
+        return fail_name(err);
+    const char *hub = presto__variable("HF_ENDPOINT");
+    self->hub = strdup(hub != NULL ? hub : HUB);
+    self->repo = strndup(owner - strlen(DATASETS), strlen(DATASETS) + owner_bytes + 1 + name_bytes);
+    self->revision =
+        revision == NULL ? strdup("main") : strndup(revision, (size_t)(end - revision));
+    if (self->hub == NULL || self->repo == NULL || self->revision == NULL)
+        return presto_fail_memory(err, strlen(path));
+    for (size_t bytes = strlen(self->hub); bytes > 0 && self->hub[bytes - 1] == '/'; bytes--)
+        self->hub[bytes - 1] = '\0';
+    PRESTO_TRY(presto__check_secure("the Hub", self->hub, err));
+    PRESTO_TRY(find_token(&self->token, err));
+    presto_status status = presto__percent_encode(presto_span_of_text(end + 1), true, &file, err);
+    if (status == PRESTO_OK) {
+        self->file = presto_span_to_text(presto_buffer_span(&file));
+        status = self->file == NULL ? presto_fail_memory(err, file.bytes) : PRESTO_OK;
+    }
+    presto_buffer_done(&file);
+    return status;
+}
+
+static void hf_free(void *user) {
+    hf_address *self = user;
+    if (self->token != NULL)
+        memset(self->token, 0, strlen(self->token));
+    free(self->hub);
+    free(self->token);
+    free(self->repo);
+    free(self->revision);
+    free(self->file);
+    free(self->store);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static presto_status hf_make(const char *path, void **self_out, presto_error *err) {
+    hf_address *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return presto_fail_memory(err, sizeof *self);
+    int failed = pthread_mutex_init(&self->lock, NULL);
+    if (failed != 0) {
+        free(self);
+        return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    }
+    presto_status status = place(self, path, err);
+    if (status < 0) {
+        presto_error_set_file(err, path);
+        hf_free(self);
+        return status;
+    }
+    *self_out = self;
+    return PRESTO_OK;
+}
+
+/* ---- commits ---- */
+
+/* "HUB/REPO@REVISION"; NULL: no memory. */
+static char *pin_key(const hf_address *self) {
+    return JOINED(self->hub, "/", self->repo, "@", self->revision);
+}
+
+/* The commit that the revision was at first; "": it was not asked for yet. */
+static void find_pin(const hf_address *self, char commit[COMMIT_BYTES]) {
+    char *key = pin_key(self);
+    commit[0] = '\0';
+    pthread_mutex_lock(&pins.lock);
+    for (size_t i = 0; i < PINS && key != NULL && pins.at[i].key != NULL; i++)
+        if (strcmp(pins.at[i].key, key) == 0)
+            memcpy(commit, pins.at[i].commit, COMMIT_BYTES);
+    pthread_mutex_unlock(&pins.lock);
+    free(key);
+}
+
+/* The first one counts. With more revisions than there is room for, the others may move. */
+static void set_pin(const hf_address *self, const char *commit) {
+    char *key = pin_key(self);
+    size_t bytes = strlen(commit), i = 0;
+    if (key == NULL || bytes == 0 || bytes >= COMMIT_BYTES ||
+        commit[strspn(commit, "0123456789abcdef")] != '\0') {
+        free(key);
+        return;
+    }
+    pthread_mutex_lock(&pins.lock);
+    while (i < PINS && pins.at[i].key != NULL && strcmp(pins.at[i].key, key) != 0)
+        i++;
+    if (i < PINS && pins.at[i].key == NULL) {
+        memcpy(pins.at[i].commit, commit, bytes + 1);
+        pins.at[i].key = key;
+        key = NULL;
+    }
+    pthread_mutex_unlock(&pins.lock);
+    free(key);
+}
+
+/* ---- requests ---- */
+
+static presto_status hf_write(void *user, const presto__remote_wish *wish, presto__message *message,
+                              presto_error *err) {
+    hf_address *self = user;
+    char commit[COMMIT_BYTES];
+    find_pin(self, commit);
+    pthread_mutex_lock(&self->lock);
+    bool is_hub = self->store == NULL || self->store_is_hub;
+    char *url = self->store != NULL
+                    ? strdup(self->store)
+                    : JOINED(self->hub, "/", self->repo, "/resolve/",
+                             commit[0] != '\0' ? commit : self->revision, "/", self->file);
+    pthread_mutex_unlock(&self->lock);
+    if (url == NULL)
+        return presto_fail_memory(err, strlen(self->file));
+    presto_status status =
+        presto_buffer_append(&message->text, presto_span_of(url, strlen(url) + 1), err);
+    free(url);
+    PRESTO_TRY(status);
+    PRESTO_TRY(presto__message_wish(message, wish, err));
+    if (!is_hub || self->token == NULL)
+        return PRESTO_OK;
+    char *value = JOINED("Bearer ", self->token);
+    if (value == NULL)
+        return presto_fail_memory(err, strlen(self->token));
+    status = presto__message_add(message, "Authorization", presto_span_of_text(value), err);
+    memset(value, 0, strlen(value));
+    free(value);
+    return status;
+}
+
+static bool ends_with(presto_span text, const char *end) {
+    size_t bytes = strlen(end);
+    return text.bytes > bytes && memcmp(text.data + text.bytes - bytes, end, bytes) == 0;
+}
+
+/* A store of the Hub: over TLS, under its names; or, of a Hub on this machine, on this machine. */
+static bool is_store(const hf_address *self, const char *url) {
+    presto_span host = presto__host_of(url), hub = presto__host_of(self->hub);
+    if (presto__check_secure("the Hub's store", url, NULL) < 0)
+        return false;
+    return presto_span_equal(host, hub) || ends_with(host, ".hf.co") ||
+           ends_with(host, ".huggingface.co") ||
+           (presto__is_loopback(hub) && presto__is_loopback(host));
+}
+
+/* Is it the Hub itself: its scheme, host and port? */
+static bool is_at_hub(const hf_address *self, const char *url) {
+    size_t bytes = strlen(self->hub);
+    return strncmp(url, self->hub, bytes) == 0 && (url[bytes] == '/' || url[bytes] == '?');
+}
+
+/* Where the answer points to; malloc'd. NULL: nowhere that is followed. */
+static char *target(const hf_address *self, const presto__http_answer *answer) {
+    const char *to = answer->location;
+    bool is_redirection = answer->code == 301 || answer->code == 302 || answer->code == 303 ||
+                          answer->code == 307 || answer->code == 308;
+    if (!is_redirection || to[0] == '\0' || strlen(to) + 1 == sizeof answer->location)
+        return NULL;
+    if (to[0] == '/' && to[1] != '/')
+        return JOINED(self->hub, to);
+    return is_store(self, to) ? strdup(to) : NULL;
+}
+
+static void hf_see(void *user, const presto__http_answer *answer) {
+    if (answer->commit[0] != '\0')
+        set_pin(user, answer->commit);
+}
+
+/* The Hub points to its store; or the store does not take an address any more, which lasts an hour. */
+static bool hf_learn(void *user, const presto__http_answer *answer) {
+    hf_address *self = user;
+    bool is_worth = false;
+    char *to = target(self, answer);
+    pthread_mutex_lock(&self->lock);
+    if (to != NULL) {
+        free(self->store);
+        self->store = to;
+        self->store_is_hub = is_at_hub(self, to);
+        is_worth = true;
+    } else if (self->store != NULL && !self->store_is_hub &&
+               (answer->code == 400 || answer->code == 401 || answer->code == 403)) {
+        free(self->store);
+        self->store = NULL;
+        is_worth = true;
+    }
+    pthread_mutex_unlock(&self->lock);
+    hf_see(self, answer);
+    return is_worth;
+}
+
+static const presto__address_type address = {
+    .make = hf_make, .free = hf_free, .write = hf_write, .learn = hf_learn, .see = hf_see};
+
+static presto_status hf_open(const char *path, presto__object *object_out,
+                             presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_hf, &address, path};
+    return presto__remote_open(&name, object_out, info_out, err);
+}
+
+static presto_status hf_find(const char *path, presto__object_info *info_out, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_hf, &address, path};
+    return presto__remote_find(&name, info_out, err);
+}
+
+static presto_status hf_describe(const char *path, presto_place_facts *place_io,
+                                 presto_error *err) {
+    void *made;
+    PRESTO_TRY(hf_make(path, &made, err));
+    const hf_address *self = made;
+    presto__place_text(self->hub, place_io->endpoint, sizeof place_io->endpoint);
+    presto__place_text(self->token == NULL ? "anonymous" : "token", place_io->provider,
+                       sizeof place_io->provider);
+    if (self->token != NULL)
+        presto__place_mask(self->token, place_io->key);
+    hf_free(made);
+    return PRESTO_OK;
+}
+
+const presto__storage_kind presto__storage_hf = {
+    .name = "hf",
+    .is_remote = true,
+    .owns = hf_owns,
+    .open = hf_open,
+    .close = presto__remote_close,
+    .read = presto__remote_read,
+    .look = presto__remote_look,
+    .find = hf_find,
+    .number = presto__remote_number,
+    .will_read = presto__remote_will_read,
+    .describe = hf_describe,
+};

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gs:// and hf:// before servers of our own that check what they are asked: who asks, what is followed, and objects that change."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from cli import Case, main, run
+from cloud_servers import WEB_TOKEN, Google, Hub
+
+
+
+def environment(**more):
+    """Without the caller's own credentials and proxies; and no machine's metadata is asked."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "HF_", "HUGGING_FACE_", "STORAGE_EMULATOR"))
+            and name.lower() not in ("http_proxy", "https_proxy", "all_proxy", "xdg_cache_home")}
+    return {**kept, "no_proxy": "127.0.0.1,localhost", "NO_GCE_CHECK": "true", **more}
+
+
+class Cloud(Case):
+    ORDERS = ([], ["--shuffle", "full", "--seed", "7", "-e", "2", "-j", "4"], ["--shuffle", "blocks:8", "--seed", "3", "-j", "3"])
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dataset = cls.write("-u", "resized", "-c", "none", "-s", "3")
+
+    def setUp(self):
+        self.home = self.new("home")
+        self.home.mkdir()
+
+    def assert_reads(self, url, orders=ORDERS[:1], **variables):
+        for order in orders:
+            done = run("presto-load", "-q", *order, url, env=environment(HOME=str(self.home), **variables))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout == self.load("-q", *order, self.dataset), "another stream")
+
+    def assert_refused(self, url, *parts, code=1, **variables):
+        done = run("presto-load", "-q", url, env=environment(HOME=str(self.home), **variables))
+        self.assert_fails(done, code, *parts)
+        for secret in ("refresh-1", "client-secret", "PRIVATE KEY", WEB_TOKEN, "ya29.", "hf_secret"):
+            self.assertNotIn(secret, done.stderr)
+
+
+class GoogleStorage(Cloud):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.bucket = cls.folder.parent / cls.folder.name.lower()
+        if cls.bucket != cls.folder:  # buckets have small letters
+            cls.bucket.symlink_to(cls.folder)
+            cls.addClassCleanup(cls.bucket.unlink)
+        cls.url = f"gs://{cls.bucket.name}/{cls.dataset.name}"
+
+    def setUp(self):
+        super().setUp()
+        self.server = Google(self.folder.parent).__enter__()
+        self.addCleanup(self.server.__exit__)
+        self.token_url = f"{self.server.url}/token"
+        self.here = {"STORAGE_EMULATOR_HOST": self.server.url}
+
+    def file(self, **members):
+        file = self.new("credentials.json")
+        file.write_text(json.dumps(members))
+        return str(file)
+
+    def user(self, **more):
+        return {"type": "authorized_user", "client_id": "id", "client_secret": "client-secret", "refresh_token": "refresh-1",
+                "token_uri": self.token_url, **more}
+
+    def test_the_stream_is_that_of_the_folder(self):
+        self.assert_reads(self.url, self.ORDERS, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user()))
+        self.assertEqual(self.server.asked, ["refresh_token"] * len(self.ORDERS))  # one token a process
+        self.assertTrue(any(self.server.sent))
+
+    def test_the_place_names_the_provider_and_shows_no_token(self):
+        done = run("presto-inspect", "place", "--json", self.url,
+                   env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["kind"], found["provider"], found["endpoint"], found["region"]),
+                         ("gs", "application default credentials", self.server.url, None))
+        self.assertEqual(found["key"][:7], "ya29...")
+        self.assertNotIn(next(iter(self.server.tokens)), done.stdout.decode())
+
+    def test_the_login_of_gcloud(self):
+        folder = self.home / ".config" / "gcloud"
+        folder.mkdir(parents=True)
+        (folder / "application_default_credentials.json").write_text(json.dumps(self.user()))
+        self.assert_reads(self.url, **self.here)
+        self.assert_refused(self.url, "no credentials for Google Cloud", "PRESTO_GS_ANONYMOUS=1", code=2, **self.here, CLOUDSDK_CONFIG=str(self.home))
+        self.assert_refused(self.url, "401 AuthenticationRequired", **self.here, PRESTO_GS_ANONYMOUS="1")
+
+    @unittest.skipIf(shutil.which("openssl") is None, "it needs the program openssl, which checks signatures")
+    def test_a_service_account_signs_for_itself(self):
+        private, public = self.new("private"), self.new("public")
+        subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", private], check=True, capture_output=True)
+        subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
+        self.server.public_key = public
+        account = {"type": "service_account", "client_email": "me@project", "private_key_id": "key-1", "private_key": private.read_text(),
+                   "token_uri": self.token_url}
+        self.assert_reads(self.url, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**account))
+        other = {"type": "impersonated_service_account", "source_credentials": account,
+                 "service_account_impersonation_url": f"{self.server.url}/v1/projects/-/serviceAccounts/x:generateAccessToken"}
+        self.assert_reads(self.url, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**other))
+        self.assertEqual(self.server.asked, ["jwt-bearer", "jwt-bearer", "impersonate"])
+        self.assert_refused(self.url, "private key is none", code=2, **self.here,
+                            GOOGLE_APPLICATION_CREDENTIALS=self.file(**{**account, "private_key": "-----BEGIN PRIVATE KEY-----\nx"}))
+        self.assert_refused(self.url, "have no client_email", code=2, **self.here,
+                            GOOGLE_APPLICATION_CREDENTIALS=self.file(**{**account, "client_email": ""}))
+
+    def test_an_external_account(self):
+        text, table = self.new("token"), self.new("token.json")
+        text.write_text(WEB_TOKEN + "\n")
+        table.write_text(json.dumps({"id_token": WEB_TOKEN}))
+        account = {"type": "external_account", "audience": "//iam/pool", "subject_token_type": "jwt", "token_url": self.token_url}
+        other = {"service_account_impersonation_url": f"{self.server.url}/v1/x:generateAccessToken"}
+        for source in ({"file": str(text)}, {"file": str(table), "format": {"type": "json", "subject_token_field_name": "id_token"}}):
+            for more in ({}, other):
+                self.assert_reads(self.url, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**account, credential_source=source, **more))
+        self.assertEqual(self.server.asked, ["token-exchange", "token-exchange", "impersonate"] * 2)
+        self.assert_refused(self.url, "not in a file", **self.here,
+                            GOOGLE_APPLICATION_CREDENTIALS=self.file(**account, credential_source={"url": "http://169.254.169.254/"}))
+
+    def test_the_metadata_server(self):
+        variables = {**self.here, "NO_GCE_CHECK": "", "GCE_METADATA_HOST": self.server.url.partition("://")[2]}
+        self.assert_reads(self.url, **variables)
+        self.assertEqual(self.server.asked, ["metadata"])
+        self.assert_refused(self.url, "no HOST", code=2, **{**variables, "GCE_METADATA_HOST": "evil/x"})
+
+    def test_what_is_wrong_is_said_and_no_secret_is_sent_in_clear_text(self):
+        for members, part, code in (({"type": "x"}, "'x' are not supported", 1), (self.user(refresh_token=""), "have no refresh_token", 2),
+                                    (self.user(client_id="other"), "answered 400", 1), (self.user(token_uri="http://example.org/token"), "no https:// URL", 2),
+                                    (self.user(token_uri="https://me@example.org/token"), "no https:// URL", 2)):
+            self.assert_refused(self.url, part, code=code, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**members))
+        self.assert_refused(self.url, "is not there", code=2, **self.here, GOOGLE_APPLICATION_CREDENTIALS=str(self.new()))
+        self.assert_refused("gs://b", "gs://BUCKET/KEY", code=2)
+        self.assert_refused("gs://bucket/x", "STORAGE_EMULATOR_HOST is no", code=2, STORAGE_EMULATOR_HOST="http://me@host")
+
+    def test_a_token_that_is_not_taken_any_more_is_got_anew_once(self):
+        def revoke(handler):
+            if handler.path.endswith("dataset.json"):
+                for token in list(self.server.tokens)[:1]:
+                    self.server.tokens[token] = 0
+
+        self.server.before = revoke
+        self.assert_reads(self.url, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user()))
+        self.assertEqual(self.server.asked, ["refresh_token"] * 2)
+
+    def test_an_object_that_is_replaced_meanwhile_is_an_error_with_its_name(self):
+        copy = self.new("changing")
+        shutil.copytree(self.dataset, copy)
+        shard = sorted(copy.glob("*.tfrecord"))[1]
+        asked = []
+
+        def replace(handler):
+            if handler.path.endswith(shard.name):
+                asked.append(handler.headers.get("x-goog-if-generation-match"))
+                if len(asked) == 1:  # with the bytes of its beginning, it is open
+                    os.utime(shard, (1, 1))
+
+        self.server.before = replace
+        done = run("presto-load", "-q", f"gs://{self.bucket.name}/{copy.name}",
+                   env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
+        self.assert_fails_midway(done, shard.name)
+
+    def assert_fails_midway(self, done, name):
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(name, done.stderr)
+        self.assertIn("has been replaced or changed while in use", done.stderr)
+        self.assertTrue(self.load("-q", self.dataset).startswith(done.stdout))
+
+
+class HuggingFace(Cloud):
+    URL = "hf://datasets/me/mine/data"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tree = cls.folder / "hub"
+        for commit in Hub.COMMITS.values():
+            shutil.copytree(cls.dataset, cls.tree / commit / "data")
+
+    def setUp(self):
+        super().setUp()
+        self.hub = Hub(self.tree).__enter__()
+        self.addCleanup(self.hub.__exit__)
+        self.here = {"HF_ENDPOINT": self.hub.url}
+
+    def test_the_stream_is_that_of_the_folder(self):
+        self.assert_reads(self.URL, self.ORDERS, **self.here)
+        for revision in ("v1.0", "refs%2Fpr%2F1", "c" * 40):
+            self.assert_reads(f"hf://datasets/me/mine@{revision}/data", **self.here)
+
+    def test_the_token_goes_to_the_hub_and_never_to_the_store(self):
+        self.hub.token = "hf_secret"
+        self.assert_refused(self.URL, "401", **self.here)
+        self.assert_reads(self.URL, **self.here, HF_TOKEN="hf_secret")
+        folder = self.home / ".cache" / "huggingface"
+        folder.mkdir(parents=True)
+        (folder / "token").write_text("hf_secret\n")
+        self.assert_reads(self.URL, **self.here)
+        self.assert_refused(self.URL, "401", **self.here, HF_HUB_DISABLE_IMPLICIT_TOKEN="1")
+        self.assert_refused(self.URL, "control character", code=2, **self.here, HF_TOKEN="hf_secret\r\nX: 1")
+        self.assertTrue(any(kind == "store" for kind, *_ in self.hub.seen))
+        self.assertFalse(any(kind == "store" and has_token for kind, _, has_token in self.hub.seen))
+
+    def test_a_branch_that_moves_does_not_mix_revisions(self):
+        moved = dict(Hub.COMMITS)
+
+        def move(handler):
+            moved.update(main="d" * 40, before="a" * 40)  # it is not there: whoever asks for the branch again fails
+
+        self.hub.COMMITS = moved
+        self.hub.before = move
+        self.assert_reads(self.URL, **self.here)
+        asked = [path for kind, path, _ in self.hub.seen if kind == "hub" and "/resolve/" in path]
+        self.assertEqual(len([path for path in asked if "/resolve/main/" in path]), 1)
+        self.assertGreater(len([path for path in asked if f"/resolve/{'a' * 40}/" in path]), 3)
+
+    def test_an_address_of_the_store_that_has_expired_is_got_anew(self):
+        self.hub.lasts = 2
+        self.assert_reads(self.URL, self.ORDERS, **self.here)
+        self.assertGreater(len(self.hub.addresses), 9)
+
+    def test_only_stores_of_the_hub_are_followed(self):
+        for place in ("https://example.org/x", "http://169.254.169.254/latest", "file:///etc/passwd", "//example.org/x", "https://hf.co.example.org/x",
+                      "http://cdn.hf.co/x", "https://me@cdn.hf.co/x"):
+            self.hub.elsewhere = place
+            self.assert_refused(self.URL, "answered 302 and points to", place, **self.here, HF_TOKEN="hf_secret")
+
+    def test_the_place_names_hub_and_token_and_shows_none(self):
+        self.hub.token = "hf_secret_token"
+        done = run("presto-inspect", "place", self.URL, env=environment(HOME=str(self.home), **self.here, HF_TOKEN="hf_secret_token"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("hf_s...oken of token\n", done.stdout.decode())
+        self.assertNotIn("hf_secret", done.stdout.decode())
+        self.assertIn(f"  endpoint    {self.hub.url}\n", done.stdout.decode())
+
+    def test_names_and_what_is_not_there(self):
+        for path in ("hf://datasets/mine/x", "hf://models/me/mine/x", "hf://datasets/me/../x", "hf://datasets/me/mine", "hf://datasets/me/mine@/x",
+                     "hf://datasets/me/mi ne/x"):
+            self.assert_refused(path, "hf://datasets/OWNER/NAME/FILE", code=2, **self.here)
+        self.assert_refused("hf://datasets/me/mine/none", "no such object", **self.here)
+        self.assert_refused("hf://datasets/me/mine@gone/data", "no such object", **self.here)
+        self.assert_refused(self.URL, "no https:// URL", code=2, HF_ENDPOINT="http://example.org")
+
+
+if __name__ == "__main__":
+    main()
