@@ -8,11 +8,15 @@ import hashlib
 import hmac
 import itertools
 import json
+import os
+import pathlib
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 import urllib.parse
+import urllib.request
 
 import servers
 
@@ -310,3 +314,47 @@ class Hub(servers.Files):
     @property
     def store_url(self):
         return self.url.replace("127.0.0.1", "localhost")
+
+
+FAKE_GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
+
+
+def fake_gcs_server():
+    """The program, if somebody has built it (it takes minutes): a command that does so, or its path and None."""
+    version = FAKE_GCS.rpartition("@")[2]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "presto" / "tests" / f"fake-gcs-server-{version}"
+    program = cache / "fake-gcs-server"
+    return program, None if program.exists() else f"GOBIN={cache} go install {FAKE_GCS}"
+
+
+class FakeGcs:
+    """fake-gcs-server over the files of a folder: Google's interface by somebody else, without checks of tokens."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def __enter__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.process = subprocess.Popen(
+            [self.program, "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory", "-data", self.folder,
+             "-public-host", f"127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return self
+            except OSError:
+                time.sleep(0.05)
+        self.__exit__()
+        raise RuntimeError("fake-gcs-server does not start")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(10)
+
+    def put(self, bucket, name, content):
+        url = f"{self.url}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={urllib.parse.quote(name, safe='')}"
+        with urllib.request.urlopen(urllib.request.Request(url, content, method="POST")) as answer:
+            return json.load(answer)

@@ -5,10 +5,11 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
-from cli import Case, main, run
-from cloud_servers import WEB_TOKEN, Google, Hub
+from cli import TOOLS, Case, main, run
+from cloud_servers import WEB_TOKEN, FakeGcs, Google, Hub, fake_gcs_server
 
 
 
@@ -172,6 +173,45 @@ class GoogleStorage(Cloud):
         self.assertIn(name, done.stderr)
         self.assertIn("has been replaced or changed while in use", done.stderr)
         self.assertTrue(self.load("-q", self.dataset).startswith(done.stdout))
+
+
+class FakeGoogle(Cloud):
+    """Before a server that others have written."""
+
+    PREFIX = "dt=2026-01-31/a+b c/(ü)&x=~'1'"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        program, why = fake_gcs_server()
+        if why is not None:
+            raise unittest.SkipTest(f"fake-gcs-server is not built: {why}")
+        files = cls.folder / "buckets" / "bucket" / cls.PREFIX
+        shutil.copytree(cls.dataset, files)
+        cls.server = FakeGcs(program, cls.folder / "buckets").__enter__()
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.here = {"STORAGE_EMULATOR_HOST": cls.server.url, "PRESTO_GS_ANONYMOUS": "1"}
+
+    def test_the_stream_is_that_of_the_folder(self):
+        self.assert_reads(f"gs://bucket/{self.PREFIX}", self.ORDERS, **self.here)
+
+    def test_what_is_not_there(self):
+        self.assert_refused("gs://bucket/none", "no such object", **self.here)
+
+    def test_an_object_that_was_replaced_has_another_generation(self):
+        shard = sorted(self.dataset.glob("*.tfrecord"))[0]
+        name = f"changing/{shard.name}"
+        self.server.put("bucket", name, shard.read_bytes())
+        url = f"gs://bucket/{name}"
+        process = subprocess.Popen([TOOLS / "presto-load", "-q", "-e", "100000", "-j", "1", "--format", "null", url],
+                                   env=environment(HOME=str(self.home), **self.here), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        self.assertIsNone(process.poll())
+        self.server.put("bucket", name, shard.read_bytes())
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, said)
+        self.assertIn(url, said)
+        self.assertIn("has been replaced or changed while in use", said)
 
 
 class HuggingFace(Cloud):
