@@ -332,7 +332,8 @@ class Expiry(Credentials):
         self.cloud.keys[STATIC[0]] = (STATIC[1], None, time.time() - 1)
         self.cloud.refused.clear()
         self.assert_refused("400 ExpiredToken", code=1, AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY=STATIC[1])
-        self.assertEqual(self.cloud.refused, ["ExpiredToken"])
+        self.assertEqual(set(self.cloud.refused), {"ExpiredToken"})
+        self.assertLess(len(self.cloud.refused), 4)  # of the names that are looked for at once, each once
 
 
 class Place(Credentials):
