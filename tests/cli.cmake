@@ -23,6 +23,10 @@ endif()
 if(NOT (PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_MPG123 AND PRESTO_HAVE_EIGEN))
   list(REMOVE_ITEM cli_tests speech)
 endif()
+# What may be recommended is a matter of figures, and of the same code in unit.profile.
+if(PRESTO_SANITIZE)
+  list(REMOVE_ITEM cli_tests sweep_decide)
+endif()
 # Threads of the programs in each of their ways; what the others prove is the same without TSan. Threads of a sweep:
 # unit.profile.
 if(PRESTO_SANITIZE MATCHES "thread")

@@ -14,8 +14,9 @@ import struct
 import subprocess
 import sys
 import termios
+import unittest
 
-from cli import PIPELINE, ROOT, TOOLS, frames, main, run
+from cli import PIPELINE, ROOT, SANITIZED, TOOLS, frames, main, run
 from sweep_case import SweepCase
 
 
@@ -327,6 +328,7 @@ class Sweep(SweepCase):
         for text in (advice["reason"], " ".join(done.stdout.decode().split())):
             self.assertIn("With a cache in memory, epochs after the first are predicted to reach it", text)
 
+    @unittest.skipIf(SANITIZED, "a minute of runs, as unit.profile takes them")
     def test_the_nearest_take_turns_until_it_is_decided(self):
         for _ in range(3):  # even of three runs, all may seem to be far apart
             out = self.new("sweep")
