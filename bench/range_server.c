@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: range-server FOLDER [ROUND_TRIP_MS [MB_PER_S]]\n");
         return 2;
     }
+    (void)signal(SIGPIPE, SIG_IGN); /* clients hang up */
     round_trip_ns = argc > 2 ? (uint64_t)(atof(argv[2]) * 1e6) : 0;
     bytes_per_s = argc > 3 ? atof(argv[3]) * 1e6 : 0;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

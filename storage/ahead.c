@@ -24,6 +24,7 @@
 
 #include "../base/clock_internal.h"
 #include "../base/file_internal.h"
+#include "../base/memory_internal.h"
 #include "../base/stop_internal.h"
 
 #define MOST_RANGE ((uint64_t)4 << 20) /* what is longer is several requests */
@@ -37,6 +38,7 @@
 #define REST_WINDOWS 16
 #define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
 #define MOST_BEGINNINGS 256
+#define MOST_SPARE 8
 /* A second request for what takes long: for at most so many of 100. */
 #define SECONDS_OF_100 3
 #define TIMES 64       /* that are known, of each class of sizes */
@@ -101,13 +103,15 @@ typedef struct request_times {
 /** Guarded by the lock. */
 struct presto__ahead {
     size_t limit_bytes;
-    unsigned generation;    /* of the process that made it */
-    pthread_cond_t changed; /* something has come, or failed */
-    flight_list queue;      /* not requested yet, in order */
-    flight_list begun;      /* all others that are found, in order of their requests */
-    size_t held_bytes;      /* of their data */
-    size_t under_way;       /* requests, also those that only have to end */
-    size_t readers;         /* threads in presto__flights_read */
+    unsigned generation;        /* of the process that made it */
+    pthread_cond_t changed;     /* something has come, or failed */
+    flight_list queue;          /* not requested yet, in order */
+    flight_list begun;          /* all others that are found, in order of their requests */
+    uint8_t *spare[MOST_SPARE]; /* of MOST_RANGE bytes each */
+    size_t spare_count;
+    size_t held_bytes; /* of their data, and spare */
+    size_t under_way;  /* requests, also those that only have to end */
+    size_t readers;    /* threads in presto__flights_read */
     uint64_t told_bytes;
     uint64_t read_at;  /* told_at of the latest range that was read */
     unsigned failures; /* in a row */
@@ -153,7 +157,7 @@ static void list_add(flight_list *list, presto__flight *flight) {
 }
 
 static void list_remove(flight_list *list, presto__flight *flight) {
-    if (list->newest == flight)
+    if (flight->newer == NULL)
         list->newest = flight->older;
     else
         flight->newer->older = flight->older;
@@ -195,13 +199,41 @@ static bool insert(presto__flights *flights, size_t at, presto__flight *flight) 
     return true;
 }
 
-/* With the lock held, as all that follows. */
+/* Memory for large ranges is of one size, and used again: what is fresh costs as much as a copy. */
+static size_t room_of(const presto__flight *flight) {
+    uint64_t bytes = flight->end - flight->first;
+    return (size_t)(bytes > MOST_RANGE / 2 ? MOST_RANGE : bytes);
+}
+
+/* With the lock held, as all that follows. NULL: there is none. */
+static uint8_t *take_room(presto__ahead *ahead, size_t bytes) {
+    if (bytes == MOST_RANGE && ahead->spare_count > 0)
+        return ahead->spare[--ahead->spare_count];
+    uint8_t *data = malloc(bytes);
+    if (data != NULL) {
+        ahead->held_bytes += bytes;
+        presto__memory_will_fill(data, bytes);
+    }
+    return data;
+}
+
+static void free_spare(presto__ahead *ahead) {
+    free(ahead->spare[--ahead->spare_count]);
+    ahead->held_bytes -= (size_t)MOST_RANGE;
+}
+
 static void free_data(attempt *one) {
-    presto__flight *flight = one->flight;
     if (one->data == NULL)
         return;
-    flight->ahead->held_bytes -= (size_t)(flight->end - flight->first);
-    free(one->data);
+    presto__ahead *ahead = one->flight->ahead;
+    size_t bytes = room_of(one->flight);
+    if (bytes == MOST_RANGE && ahead->spare_count < MOST_SPARE &&
+        ahead->held_bytes <= ahead->limit_bytes) {
+        ahead->spare[ahead->spare_count++] = one->data;
+    } else {
+        free(one->data);
+        ahead->held_bytes -= bytes;
+    }
     one->data = NULL;
 }
 
@@ -361,11 +393,10 @@ static void beginning_ended(presto__http_call *call);
 static bool begin_attempt(presto__flight *flight, attempt *one) {
     presto__ahead *ahead = flight->ahead;
     size_t bytes = (size_t)(flight->end - flight->first);
-    one->data = malloc(bytes);
+    one->flight = flight;
+    one->data = take_room(ahead, room_of(flight));
     if (one->data == NULL)
         return false;
-    ahead->held_bytes += bytes;
-    one->flight = flight;
     one->call.request = presto__message_request(&flight->message);
     one->call.request.data = one->data;
     one->call.request.most_bytes = bytes;
@@ -410,12 +441,17 @@ static void pump(presto__ahead *ahead) {
     while (ahead->queue.oldest != NULL && ahead->under_way < ahead->level &&
            ahead->failures < MOST_FAILURES) {
         presto__flight *next = ahead->queue.oldest;
-        size_t bytes = (size_t)(next->end - next->first);
-        while (ahead->held_bytes > 0 && ahead->held_bytes + bytes > ahead->limit_bytes)
-            if (!drop_stale(ahead)) {
+        size_t bytes = room_of(next);
+        while (ahead->held_bytes > 0 && ahead->held_bytes + bytes > ahead->limit_bytes) {
+            if (ahead->spare_count > 0 && bytes == MOST_RANGE)
+                break; /* it takes that */
+            if (ahead->spare_count > 0) {
+                free_spare(ahead);
+            } else if (!drop_stale(ahead)) {
                 ahead->was_short = true;
                 return;
             }
+        }
         if (!begin_flight(next)) { /* there is no memory, or the process is ending */
             drop(ahead, next);
             return;
@@ -655,12 +691,13 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
             ahead->read_at = flight->told_at;
     }
     /* All was read, or it is of no use: who reads requests it, and is told why. */
-    bool is_over = *got_out == 0 || flight->unread == 0;
-    if (status == PRESTO_OK && is_over && flight->of != NULL) {
+    bool is_over =
+        status == PRESTO_OK && flight->of != NULL && (*got_out == 0 || flight->unread == 0);
+    leave(flight);
+    if (is_over) {
         drop(ahead, flight);
         pump(ahead);
     }
-    leave(flight);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -901,6 +938,8 @@ void presto__ahead_free(presto__ahead *ahead) {
     pthread_cond_broadcast(&ahead->changed);
     while (ahead->under_way > 0 || ahead->readers > 0)
         pthread_cond_wait(&ahead->changed, &lock);
+    while (ahead->spare_count > 0)
+        free_spare(ahead);
     pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&ahead->changed);
     free(ahead);
