@@ -13,11 +13,17 @@
 #define DATASETS                                                                                   \
     "of that storage, only datasets that presto-write made are read, and TFRecords that are "      \
     "named, and nothing is written there: mount it (mount-s3, rclone mount, ...), or download it"
+#define READ_ONLY                                                                                  \
+    "s3://BUCKET/KEY, so written, is read, and nothing is written there: mount it (mount-s3, "     \
+    "rclone mount, ...), or write to a folder"
+#define NAMED                                                                                      \
+    "of a web server, datasets that presto-write made are read, and files that are named; "        \
+    "nothing is written there"
 
 static const struct {
     const char *scheme, *hint;
 } schemes[] = {
-    {"s3", DATASETS},
+    {"s3", READ_ONLY},
     {"s3a", "write it as s3://"},
     {"s3n", "write it as s3://"},
     {"gs", DATASETS},
@@ -36,8 +42,8 @@ static const struct {
      "of the Hub, only datasets that presto-write made are read, and TFRecords that are named "
      "(hf://datasets/OWNER/NAME/FILE): download other files "
      "(huggingface_hub.snapshot_download), and give the folder"},
-    {"http", DATASETS},
-    {"https", DATASETS},
+    {"http", NAMED},
+    {"https", NAMED},
     {"ftp", "files of a server are not read: download them, and give the folder"},
     {"ssh", "files of another machine are not read: mount them (sshfs), and give the folder"},
     {"sftp", "files of another machine are not read: mount them (sshfs), and give the folder"},

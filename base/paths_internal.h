@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths as users write them: patterns, endings, and what is no path of this machine's file system. */
+/* Paths as users write them: endings, and what is no path of this machine's file system. */
 #ifndef PRESTO_PATHS_INTERNAL_H
 #define PRESTO_PATHS_INTERNAL_H
 
@@ -22,22 +22,5 @@ presto_status presto__fail_no_path(const char *path, presto_error *err);
 bool presto__ends_with(const char *text, const char *ending);
 /** The same, whatever the case of its letters. */
 bool presto__ends_alike(const char *text, const char *ending);
-
-/** Paths, in order. Zero-initialise. */
-typedef struct presto__paths {
-    char **items;
-    size_t count;
-    size_t capacity;
-} presto__paths;
-
-/**
- * The paths, with what a pattern such as "train-*" matches in its place, sorted, as a shell does it.
- * A path that is there is no pattern, and a pattern that matches nothing stays.
- * Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY.
- * Owner:   caller, presto__paths_done, also on failure.
- */
-presto_status presto__paths_expand(const char *const *paths, size_t count, presto__paths *paths_out,
-                                   presto_error *err);
-void presto__paths_done(presto__paths *paths);
 
 #endif

@@ -4,14 +4,19 @@
 
 #include "kinds_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/file_internal.h"
+#include "../base/folder_walk_internal.h"
 #include "../base/retry_internal.h"
+#include "../base/stop_internal.h"
 
 static bool file_owns(const char *path) {
     (void)path;
@@ -71,6 +76,82 @@ static presto_status file_find(const char *path, presto__object_info *info_out, 
         return presto__fail_open(err, errno, path);
     *info_out = info_of(&info);
     return PRESTO_OK;
+}
+
+/* ---- lists ---- */
+
+static presto_status tell_found(void *user, const presto__walked *walked, presto_error *err) {
+    const presto__list *list = *(const presto__list *const *)user;
+    presto__object_info info;
+    if (walked->info != NULL)
+        info = info_of(walked->info);
+    const presto__listed found = {.path = walked->path,
+                                  .name = walked->name,
+                                  .info = walked->info == NULL ? NULL : &info,
+                                  .sys_errno = walked->sys_errno};
+    return list->found(list->user, &found, err);
+}
+
+static presto_status ask_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                              presto_error *err) {
+    const presto__list *list = *(const presto__list *const *)user;
+    *wanted_out = true;
+    return list->name == NULL ? PRESTO_OK : list->name(list->user, folder, name, wanted_out, err);
+}
+
+static presto_status tell_folder(void *user, const char *path, presto_error *err) {
+    const presto__list *list = *(const presto__list *const *)user;
+    return list->folder == NULL ? PRESTO_OK : list->folder(list->user, path, err);
+}
+
+/* One name of a folder that is not walked through. */
+static presto_status tell_entry(const presto__list *list, const char *folder, const char *name,
+                                presto_error *err) {
+    struct stat info;
+    bool is_wanted;
+    PRESTO_TRY(presto__stop_check(err));
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return PRESTO_OK;
+    PRESTO_TRY(ask_name(&list, folder, name, &is_wanted, err));
+    if (!is_wanted)
+        return PRESTO_OK;
+    char *path = presto__join_path(folder, name);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(folder) + strlen(name));
+    presto__walked walked = {.path = path, .name = name};
+    if (stat(path, &info) != 0)
+        walked.sys_errno = errno;
+    else
+        walked.info = &info;
+    presto_status status = walked.info != NULL && S_ISDIR(info.st_mode)
+                               ? tell_folder(&list, path, err)
+                               : tell_found(&list, &walked, err);
+    free(path);
+    return status;
+}
+
+static presto_status list_shallow(const char *path, const presto__list *list, presto_error *err) {
+    DIR *folder = opendir(path);
+    presto_status status = PRESTO_OK;
+    if (folder == NULL)
+        return presto_fail_errno(err, errno, path, "cannot open folder");
+    while (status >= 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL && errno != 0)
+            status = presto_fail_errno(err, errno, path, "cannot read folder");
+        if (entry == NULL)
+            break;
+        status = tell_entry(list, path, entry->d_name, err);
+    }
+    closedir(folder);
+    return status < 0 ? status : PRESTO_OK;
+}
+
+static presto_status file_list(const char *path, const presto__list *list, presto_error *err) {
+    const presto__folder_walk walk = {
+        .user = &list, .name = ask_name, .found = tell_found, .folder = tell_folder};
+    return list->is_shallow ? list_shallow(path, list, err) : presto__walk_folder(&walk, path, err);
 }
 
 static int file_number(presto__object object) {
@@ -146,6 +227,7 @@ const presto__storage_kind presto__storage_file = {
     .read = file_read,
     .look = file_look,
     .find = file_find,
+    .list = file_list,
     .number = file_number,
     .map = file_map,
     .will_read = file_will_read,

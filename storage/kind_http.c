@@ -61,7 +61,22 @@ static presto_status http_open(const char *path, presto__object *object_out,
 
 static presto_status http_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_http, &address, path};
-    return presto__remote_find(&name, info_out, err);
+    presto_error why;
+    presto_status status = presto__remote_find(&name, info_out, &why);
+    size_t used = status == PRESTO_ERR_NOT_FOUND ? strlen(why.message) : 0;
+    if (status == PRESTO_ERR_NOT_FOUND)
+        snprintf(why.message + used, sizeof why.message - used,
+                 " (a web server does not list what is in a folder: name each file, or a dataset "
+                 "that presto-write made)");
+    if (status < 0 && err != NULL)
+        *err = why;
+    return status;
+}
+
+static presto_status http_checksum(const char *path, presto__object_checksum *checksum_out,
+                                   presto_error *err) {
+    const presto__remote_name name = {&presto__storage_http, &address, path};
+    return presto__remote_checksum(&name, checksum_out, err);
 }
 
 /* Its whole beginning is requested, whatever the number of bytes. */
@@ -80,6 +95,7 @@ const presto__storage_kind presto__storage_http = {
     .read = presto__remote_read,
     .look = presto__remote_look,
     .find = http_find,
+    .checksum = http_checksum,
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,
     .will_open = http_will_open,

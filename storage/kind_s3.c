@@ -4,6 +4,7 @@
  * it is, not encoded. A server with an endpoint of its own has the bucket in its paths, AWS in the
  * name of its host, unless the settings say otherwise.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,15 @@
 #include <strings.h>
 #include <time.h>
 
+#include "../base/paths_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
+#include "s3_list_internal.h"
 #include "s3_settings_internal.h"
 #include "sigv4_internal.h"
 
 #define SCHEME "s3://"
+#define DATASET "dataset.json" /* no folder is called so */
 #define MOST_BUCKET_BYTES 63
 #define MOST_SIGNED 12 /* headers */
 #define REGIONS 64
@@ -144,7 +148,8 @@ static presto_status place_at_endpoint(s3_address *self, const char *key, presto
         self->base = in_host ? JOINED(scheme, self->bucket, ".", whole) : JOINED(scheme, whole);
         self->host = in_host ? JOINED(self->bucket, ".", named) : JOINED(named);
         self->path = in_host ? JOINED(host + strcspn(host, "/"), "/", key)
-                             : JOINED(host + strcspn(host, "/"), "/", self->bucket, "/", key);
+                             : JOINED(host + strcspn(host, "/"), "/", self->bucket,
+                                      key[0] == '\0' ? "" : "/", key);
     }
     free(scheme);
     free(whole);
@@ -176,7 +181,7 @@ static presto_status place(s3_address *self, const char *path, presto_error *err
     const char *bucket = path + strlen(SCHEME);
     size_t bytes = strcspn(bucket, "/");
     const char *key = bucket[bytes] == '/' ? bucket + bytes + 1 : "";
-    if (bytes < 3 || bytes > MOST_BUCKET_BYTES || key[0] == '\0')
+    if (bytes < 3 || bytes > MOST_BUCKET_BYTES)
         return fail_name(err);
     self->bucket = strndup(bucket, bytes);
     if (self->bucket == NULL)
@@ -238,6 +243,8 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
         ADD("x-amz-server-side-encryption-customer-key", self->settings.customer_key);
         ADD("x-amz-server-side-encryption-customer-key-MD5", self->settings.customer_md5);
     }
+    if (wish->is_checksum)
+        ADD("x-amz-checksum-mode", "ENABLED");
     if (wish->has_range) {
         snprintf(range, sizeof range, "bytes=%ju-%ju", (uintmax_t)wish->first,
                  (uintmax_t)wish->last);
@@ -245,8 +252,10 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
     }
 #undef ADD
     const presto__sigv4_request request = {
-        .method = "GET",
+        .method = wish->is_checksum ? "HEAD" : "GET",
         .path = presto_span_of_text(self->path),
+        .query = wish->query,
+        .query_count = wish->query_count,
         .headers = headers,
         .header_count = count,
         .payload_hash = PRESTO__NO_PAYLOAD,
@@ -274,9 +283,17 @@ static presto_status write_all(const s3_address *self, const presto__keys *keys,
         return presto_fail_memory(err, 1); /* when another region was learned */
     PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of_text(self->base), err));
     PRESTO_TRY(presto__percent_encode(presto_span_of_text(self->path), true, &message->text, err));
+    if (wish->query_count > 0) {
+        PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of_text("?"), err));
+        PRESTO_TRY(presto__query_encode(wish->query, wish->query_count, &message->text, err));
+    }
     PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of("", 1), err));
     PRESTO_TRY(presto__message_wish(message, wish, err));
-    return keys->access_key == NULL ? PRESTO_OK : add_signature(self, keys, wish, message, err);
+    if (keys->access_key != NULL)
+        return add_signature(self, keys, wish, message, err);
+    return wish->is_checksum ? presto__message_add(message, "x-amz-checksum-mode",
+                                                   presto_span_of_text("ENABLED"), err)
+                             : PRESTO_OK;
 }
 
 static presto_status s3_write(void *user, const presto__remote_wish *wish, presto__message *message,
@@ -337,15 +354,48 @@ static bool s3_learn(void *user, const presto__http_answer *answer) {
 static const presto__address_type address = {
     .make = s3_make, .free = s3_free, .write = s3_write, .learn = s3_learn};
 
+/* Is it a bucket, and no key in it? */
+static bool is_bucket(const char *path) {
+    const char *slash = strchr(path + strlen(SCHEME), '/');
+    return slash == NULL || slash[1] == '\0';
+}
+
 static presto_status s3_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_s3, &address, path};
+    if (is_bucket(path))
+        return presto_fail_errno(err, EISDIR, path, "cannot read");
     return presto__remote_open(&name, object_out, info_out, err);
 }
 
+/* An object, a dataset, or what other keys begin with: a folder. */
 static presto_status s3_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_s3, &address, path};
-    return presto__remote_find(&name, info_out, err);
+    presto_error none, why;
+    presto_status status =
+        is_bucket(path) ? PRESTO_ERR_NOT_FOUND : presto__remote_find(&name, info_out, &none);
+    if (status == PRESTO_ERR_NOT_FOUND && !presto__ends_with(path, "/" DATASET)) {
+        bool is_named = !is_bucket(path);
+        status = presto__s3_find_below(&name, &why);
+        if (status == PRESTO_OK)
+            *info_out = (presto__object_info){.type = PRESTO__OBJECT_FOLDER};
+        else if (status != PRESTO_ERR_NOT_FOUND || !is_named)
+            none = why;
+    }
+    if (status < 0 && err != NULL)
+        *err = none;
+    return status;
+}
+
+static presto_status s3_checksum(const char *path, presto__object_checksum *checksum_out,
+                                 presto_error *err) {
+    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    return presto__remote_checksum(&name, checksum_out, err);
+}
+
+static presto_status s3_list(const char *path, const presto__list *list, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    return presto__s3_list(&name, list, err);
 }
 
 /* Its whole beginning is requested, whatever the number of bytes. */
@@ -385,6 +435,8 @@ const presto__storage_kind presto__storage_s3 = {
     .read = presto__remote_read,
     .look = presto__remote_look,
     .find = s3_find,
+    .list = s3_list,
+    .checksum = s3_checksum,
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,
     .will_open = s3_will_open,

@@ -24,6 +24,12 @@ struct presto__storage_kind {
     presto_status (*find)(const char *path, presto__object_info *info_out, presto_error *err);
     int (*number)(presto__object object);
 
+    /* NULL: it cannot be listed. */
+    presto_status (*list)(const char *path, const presto__list *list, presto_error *err);
+    /* NULL: nobody says it but the bytes. */
+    presto_status (*checksum)(const char *path, presto__object_checksum *checksum_out,
+                              presto_error *err);
+
     /* NULL: the kind has nothing of that. */
     void *(*map)(presto__object object, uint64_t bytes);
     /* `wanted` bytes of these will be read. */

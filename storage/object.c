@@ -56,6 +56,32 @@ presto_status presto__object_find(const char *path, presto__object_info *info_ou
     return presto__storage_kind_of(path)->find(path, info_out, err);
 }
 
+presto_status presto__object_list(const char *path, const presto__list *list, presto_error *err) {
+    const presto__storage_kind *kind = presto__storage_kind_of(path);
+    PRESTO_TRY(presto__stop_check(err));
+    if (kind->list != NULL)
+        return kind->list(path, list, err);
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                    "what is there cannot be listed (%s): name each file, or read it from s3:// or "
+                    "a folder",
+                    kind->name);
+    presto_error_set_file(err, path);
+    return status;
+}
+
+presto_status presto__object_checksum_of(const char *path, presto__object_checksum *checksum_out,
+                                         presto_error *err) {
+    const presto__storage_kind *kind = presto__storage_kind_of(path);
+    *checksum_out = (presto__object_checksum){.bytes = 0};
+    PRESTO_TRY(presto__stop_check(err));
+    return kind->checksum == NULL ? PRESTO_OK : kind->checksum(path, checksum_out, err);
+}
+
+bool presto__path_can_be_listed(const char *path) {
+    return presto__storage_kind_of(path)->list != NULL;
+}
+
 bool presto__object_is_folder(const char *path) {
     presto__object_info info;
     return presto__object_find(path, &info, NULL) == PRESTO_OK &&

@@ -55,9 +55,11 @@ static void find_element(const char *text, const char *name, char *out, size_t r
         snprintf(out, room, "%.*s", (int)(to - from - (ptrdiff_t)strlen(tag)), from + strlen(tag));
 }
 
-/* " of bytes 0-99"; "" if all was wanted. */
+/* " of bytes 0-99", " of its keys"; "" if all of it was wanted. */
 static void range_text(const presto__remote_wish *wish, char *out, size_t room) {
     out[0] = '\0';
+    if (wish->query_count > 0)
+        snprintf(out, room, " of its keys");
     if (wish->has_range)
         snprintf(out, room, " of bytes %" PRIu64 "-%" PRIu64, wish->first, wish->last);
 }
@@ -128,14 +130,7 @@ static presto_status wait_before(unsigned tries, presto_error *err) {
     return presto__stop_check(err);
 }
 
-/* Where an answer goes. */
-typedef struct remote_target {
-    const presto__address_type *address;
-    void *self;
-    const char *path;
-    void *data;
-    size_t most_bytes;
-} remote_target;
+typedef presto__remote_target remote_target;
 
 static presto_status send_once(const remote_target *to, const presto__remote_wish *wish,
                                presto__http_answer *answer, presto_error *err) {
@@ -143,6 +138,7 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
     presto_status status = to->address->write(to->self, wish, &message, err);
     if (status == PRESTO_OK) {
         presto__http_request request = presto__message_request(&message);
+        request.method = wish->is_checksum ? "HEAD" : NULL;
         request.data = to->data;
         request.most_bytes = to->most_bytes;
         status = presto__http_transfer(&request, answer, err);
@@ -196,6 +192,11 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
     }
 }
 
+presto_status presto__remote_ask(const presto__remote_target *to, const presto__remote_wish *wish,
+                                 presto__http_answer *answer, presto_error *err) {
+    return ask(to, wish, answer, err);
+}
+
 /* ---- what an object is ---- */
 
 /* "Wed, 21 Oct 2015 07:28:00 GMT"; 0 if it is no time. */
@@ -214,17 +215,33 @@ static int64_t time_of(const char *text) {
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000000;
 }
 
-static presto__object_info info_of(const char *path, uint64_t bytes,
-                                   const presto__http_answer *answer) {
-    uint64_t which = presto__fnv_add(PRESTO__FNV_START, answer->etag, strlen(answer->etag));
-    which = presto__fnv_add(which, answer->generation, strlen(answer->generation));
+/* Lists and objects may differ in whether the ETag has its quotes. */
+presto__object_info presto__remote_info(const char *path, uint64_t bytes, int64_t mtime_ns,
+                                        const char *etag) {
+    size_t etag_bytes = etag == NULL ? 0 : strlen(etag);
+    if (etag_bytes >= 2 && etag[0] == '"' && etag[etag_bytes - 1] == '"') {
+        etag++;
+        etag_bytes -= 2;
+    }
+    uint64_t which = presto__fnv_add(PRESTO__FNV_START, etag == NULL ? "" : etag, etag_bytes);
     const presto__object_info info = {
         .type = PRESTO__OBJECT_FILE,
         .bytes = bytes,
-        .mtime_ns = time_of(answer->last_modified),
+        .mtime_ns = mtime_ns,
         .ctime_ns = (int64_t)(which >> 1),
         .identity = {presto__fnv_add(PRESTO__FNV_START, path, strlen(path)), which},
     };
+    return info;
+}
+
+static presto__object_info info_of(const char *path, uint64_t bytes,
+                                   const presto__http_answer *answer) {
+    presto__object_info info =
+        presto__remote_info(path, bytes, time_of(answer->last_modified), answer->etag);
+    uint64_t which =
+        presto__fnv_add(info.identity[1], answer->generation, strlen(answer->generation));
+    info.ctime_ns = (int64_t)(which >> 1);
+    info.identity[1] = which;
     return info;
 }
 
@@ -506,6 +523,41 @@ static presto_status find_one(const presto__remote_name *name, presto__object_in
     else if (!size_of(&answer, &bytes))
         return fail_ranges(name->path, err);
     *info_out = info_of(name->path, bytes, &answer);
+    return PRESTO_OK;
+}
+
+/* Four bytes, big-endian, in base64. False: it is something else, as the CRC of the parts' CRCs. */
+static bool crc_of(const char *text, uint32_t *crc_out) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint64_t bits = 0;
+    if (strlen(text) != 8 || strcmp(text + 6, "==") != 0)
+        return false;
+    for (size_t i = 0; i < 6; i++) {
+        const char *letter = strchr(letters, text[i]);
+        if (letter == NULL)
+            return false;
+        bits = bits << 6 | (uint64_t)(letter - letters);
+    }
+    *crc_out = (uint32_t)(bits >> 4);
+    return true;
+}
+
+presto_status presto__remote_checksum(const presto__remote_name *name,
+                                      presto__object_checksum *checksum_out, presto_error *err) {
+    void *self;
+    presto__http_answer answer;
+    const presto__remote_wish wish = {.is_checksum = true};
+    PRESTO_TRY(name->address->make(name->path, &self, err));
+    const remote_target to = {name->address, self, name->path, NULL, 0};
+    presto_status status = ask(&to, &wish, &answer, err);
+    name->address->free(self);
+    PRESTO_TRY(status);
+    presto__object_checksum checksum = {.bytes = answer.length};
+    checksum.is_known =
+        crc_of(answer.crc32c, &checksum.crc32c) &&
+        (answer.checksum_type[0] == '\0' || strcmp(answer.checksum_type, "FULL_OBJECT") == 0);
+    *checksum_out = checksum;
     return PRESTO_OK;
 }
 

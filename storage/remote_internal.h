@@ -8,14 +8,18 @@
 #define PRESTO_REMOTE_INTERNAL_H
 
 #include "kinds_internal.h"
+#include "sigv4_internal.h"
 #include "transfer_internal.h"
 
-/** What is wanted of an object. */
+/** What is wanted of an object, or of a bucket. */
 typedef struct presto__remote_wish {
     bool has_range;
     uint64_t first, last;   /* bytes, the last one included */
     const char *etag;       /* it must be this one; NULL: any */
     const char *generation; /* the same, as Google's storage counts them */
+    bool is_checksum;       /* only what the server says of the object, with its CRC */
+    const presto__named_value *query;
+    size_t query_count;
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */
@@ -40,6 +44,15 @@ typedef struct presto__address_type {
     /** An answer that is a success. May be NULL. */
     void (*see)(void *self, const presto__http_answer *answer);
 } presto__address_type;
+
+/** Where an answer goes. All is borrowed. */
+typedef struct presto__remote_target {
+    const presto__address_type *address;
+    void *self;       /* of the address */
+    const char *path; /* for messages */
+    void *data;
+    size_t most_bytes;
+} presto__remote_target;
 
 /** A name, of the kind that owns it. */
 typedef struct presto__remote_name {
@@ -71,6 +84,22 @@ bool presto__retry_allowed(void);
 void presto__retry_note_success(void);
 /** How long to wait before the next try, after so many: drawn at random below a bound. */
 uint64_t presto__retry_wait_ns(unsigned tries);
+
+/**
+ * Send a request until the answer is a success, or one that stays.
+ * Returns: PRESTO_OK: `answer` is 200, 206 or 416; PRESTO_ERR_NOT_FOUND; PRESTO_ERR_IO,
+ *          PRESTO_ERR_STOPPED, _UNSUPPORTED, _MEMORY: the message says what was asked for.
+ */
+presto_status presto__remote_ask(const presto__remote_target *to, const presto__remote_wish *wish,
+                                 presto__http_answer *answer, presto_error *err);
+
+/** What is known of the object at `path` that has this ETag, with or without quotes; NULL: none. */
+presto__object_info presto__remote_info(const char *path, uint64_t bytes, int64_t mtime_ns,
+                                        const char *etag);
+
+/** As presto__object_checksum. */
+presto_status presto__remote_checksum(const presto__remote_name *name,
+                                      presto__object_checksum *checksum_out, presto_error *err);
 
 /* Hooks of a kind of storage. */
 presto_status presto__remote_open(const presto__remote_name *name, presto__object *object_out,

@@ -43,6 +43,39 @@ typedef struct presto__object_info {
     uint64_t identity[2]; /* which object it is, whatever its name */
 } presto__object_info;
 
+/** What a storage itself says of all bytes of an object. */
+typedef struct presto__object_checksum {
+    uint64_t bytes;
+    bool is_known; /* false: it does not say the CRC, or one of something else */
+    uint32_t crc32c;
+} presto__object_checksum;
+
+/** What a list finds, but for folders. Borrowed during the call. */
+typedef struct presto__listed {
+    const char *path;
+    const char *name;                /* its last part */
+    const presto__object_info *info; /* links are followed; NULL: it cannot be looked at */
+    int sys_errno;                   /* why `info` is NULL */
+} presto__listed;
+
+/** Who takes a list: hooks, of which one is called at a time, by any thread. A status below 0 from a
+ * hook ends the list with that status. */
+typedef struct presto__list {
+    void *user;
+    /** Called for each name in `folder` before it is examined: is it wanted? NULL: all are. */
+    presto_status (*name)(void *user, const char *folder, const char *name, bool *wanted_out,
+                          presto_error *err);
+    /** Called for each wanted entry that is no folder, in no order. */
+    presto_status (*found)(void *user, const presto__listed *found, presto_error *err);
+    /** Called for each wanted folder, before what is in it, and for the first one. NULL: nobody
+     * asks. */
+    presto_status (*folder)(void *user, const char *path, presto_error *err);
+    /** Only what is right in the folder: `folder` is called for the folders in it, not for itself,
+     * and they are not entered. */
+    bool is_shallow;
+    const char *beginning; /* with is_shallow: of the names; others may be left out. NULL: none */
+} presto__list;
+
 /** A position in an open object. `path` is for messages. */
 typedef struct presto__object_place {
     presto__object object;
@@ -76,12 +109,45 @@ presto_status presto__object_look(presto__object object, const char *path,
 /** What stands at `path`: object or folder; links are followed. PRESTO_ERR_NOT_FOUND: nothing. */
 presto_status presto__object_find(const char *path, presto__object_info *info_out,
                                   presto_error *err);
+/**
+ * Everything below a folder, or in it. Each folder is entered once; what is listed depends on the
+ * names that are there alone. Does not keep what it has told.
+ * Returns: PRESTO_OK; PRESTO_ERR_UNSUPPORTED: no such storage can be listed; PRESTO_ERR_IO (a folder
+ *          cannot be read); PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED; what a hook returned.
+ */
+presto_status presto__object_list(const char *path, const presto__list *list, presto_error *err);
+/**
+ * What the storage says of the object at `path`; nothing is read. Not known, too, if it never says
+ * such a thing. Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND; PRESTO_ERR_IO; PRESTO_ERR_STOPPED.
+ */
+presto_status presto__object_checksum_of(const char *path, presto__object_checksum *checksum_out,
+                                         presto_error *err);
+/** Can its kind of storage be listed? */
+bool presto__path_can_be_listed(const char *path);
 /** Is there a folder at `path`? False, too, if that cannot be said. */
 bool presto__object_is_folder(const char *path);
 /** Are both the same object with the same content, as far as can be told without reading it? */
 bool presto__object_is_same(const presto__object_info *a, const presto__object_info *b);
 /** What tells one content of an object from another without reading it: its size and times. */
 void presto__digest_add_object(presto__digest *digest, const presto__object_info *info);
+
+/** Paths, in order. Zero-initialise. */
+typedef struct presto__paths {
+    char **items;
+    size_t count;
+    size_t capacity;
+} presto__paths;
+
+/**
+ * The paths, with what a pattern such as "train-*" matches in its place, sorted, as a shell does it,
+ * wherever they are, if their kind of storage can be listed. A path that is there is no pattern, and
+ * a pattern that matches nothing stays.
+ * Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY, _STOPPED.
+ * Owner:   caller, presto__paths_done, also on failure.
+ */
+presto_status presto__paths_expand(const char *const *paths, size_t count, presto__paths *paths_out,
+                                   presto_error *err);
+void presto__paths_done(presto__paths *paths);
 
 /** Does it come over a network? Then each read costs a round trip, and bytes may be other ones than
  * those that are stored. */

@@ -96,6 +96,8 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
         size_t room;
     } wanted[] = {
         {"etag", answer->etag, sizeof answer->etag},
+        {"x-amz-checksum-crc32c", answer->crc32c, sizeof answer->crc32c},
+        {"x-amz-checksum-type", answer->checksum_type, sizeof answer->checksum_type},
         {"content-range", answer->content_range, sizeof answer->content_range},
         {"last-modified", answer->last_modified, sizeof answer->last_modified},
         {"x-amz-request-id", answer->request_id, sizeof answer->request_id},
@@ -117,6 +119,13 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
         if (strlen(wanted[i].name) == name_bytes &&
             strncasecmp(wanted[i].name, data, name_bytes) == 0)
             take_text(wanted[i].out, wanted[i].room, data + at, end - at);
+    static const char google[] = "x-goog-hash", crc[] = "crc32c=";
+    if (name_bytes == strlen(google) && strncasecmp(google, data, name_bytes) == 0 &&
+        end - at > strlen(crc) && memcmp(data + at, crc, strlen(crc)) == 0) {
+        take_text(answer->crc32c, sizeof answer->crc32c, data + at + strlen(crc),
+                  end - at - strlen(crc));
+        answer->crc32c[strcspn(answer->crc32c, ",")] = '\0'; /* md5 may follow */
+    }
     if (name_bytes == strlen("content-length") &&
         strncasecmp("content-length", data, name_bytes) == 0) {
         char number[24];
@@ -205,7 +214,10 @@ static int prepare(presto__http_call *one) {
                                    (int64_t)request->body.bytes);
     if (failed == 0 && has_body)
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_POSTFIELDS, request->body.data);
-    if (failed == 0 && request->method != NULL)
+    if (failed == 0 && request->method != NULL && strcmp(request->method, "HEAD") == 0)
+        failed =
+            curl->easy_setopt(one->easy, PRESTO__CURLOPT_NOBODY, 1L); /* does not wait for it */
+    else if (failed == 0 && request->method != NULL)
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_CUSTOMREQUEST, request->method);
     if (failed == 0 && request->is_direct)
         failed = curl->easy_setopt(one->easy, PRESTO__CURLOPT_NOPROXY, "*");

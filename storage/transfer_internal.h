@@ -37,6 +37,8 @@ typedef struct presto__http_answer {
     bool is_longer;  /* the body has more than most_bytes */
     uint64_t length; /* the header Content-Length */
     char etag[136];
+    char crc32c[24];        /* of the object, in base64, if the server says it */
+    char checksum_type[16]; /* of S3: what that is the CRC of */
     char content_range[72];
     char last_modified[40];
     char request_id[96]; /* of AWS or its likes */

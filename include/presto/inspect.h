@@ -69,6 +69,9 @@ typedef struct presto_verify_options {
     void *user;
     presto_stop_fn should_stop; /* asked before each read of at most some MiB; NULL: never */
     void *should_stop_user;
+    /* Of a dataset of ours on a server: a shard whose CRC-32C the server says, and whose size, are as
+       in dataset.json is not read; its index is not looked at. Default false: all are read. */
+    bool asks_server;
 } presto_verify_options;
 
 PRESTO_API void presto_verify_options_init(presto_verify_options *options, size_t struct_bytes);
@@ -85,6 +88,9 @@ typedef struct presto_verify_result {
     uint64_t faults;
     uint64_t faults_of[PRESTO_FAULT_ROOM]; /* by presto_fault_kind */
     uint64_t lost_bytes;
+    /* With asks_server, of `files`: those that were not read, and those that were, because the server
+       does not say their CRC-32C. */
+    uint64_t said_files, silent_files;
 } presto_verify_result;
 
 /**

@@ -215,7 +215,7 @@ def of_path(path: Any) -> str | None:
         return f"give the path itself: {text[found.end():] if text[found.end():].startswith('/') else '/' + text[found.end():].lstrip('/')!r}"
     if found is not None and ("://" in text or "::" in text):
         return (
-            "of object storage, only datasets that presto.write made are read, from s3://, gs://, hf:// and https://; nothing is written there. "
+            "of object storage, s3:// is read, and datasets that presto.write made from gs://, hf:// and https://; nothing is written there. "
             "Mount it (mountpoint-s3, gcsfuse, rclone mount), or copy it to a disk"
         )
     if text.startswith("pipe:"):

@@ -107,8 +107,8 @@ out:
     return status;
 }
 
-/* Is there a folder at `path`? A server that does not say is an error: its URL may mean either. */
-static presto_status look_for_folder(const char *path, bool *is_folder_out, presto_error *err) {
+presto_status presto__dataset_look_for_folder(const char *path, bool *is_folder_out,
+                                              presto_error *err) {
     if (!presto__path_is_remote(path)) {
         *is_folder_out = presto__object_is_folder(path);
         return PRESTO_OK;
@@ -131,7 +131,7 @@ static presto_status look_together(const char *const *paths, size_t count, const
     bool are = true;
     for (size_t i = 1; i < count && are; i++) {
         bool is_folder;
-        PRESTO_TRY(look_for_folder(paths[i], &is_folder, err));
+        PRESTO_TRY(presto__dataset_look_for_folder(paths[i], &is_folder, err));
         char *other = is_folder ? NULL : presto__folder_of(paths[i]);
         are = other != NULL && strcmp(other, dir) == 0;
         free(other);
@@ -144,7 +144,7 @@ presto_status presto__dataset_find_ours(const char *const *paths, size_t path_co
                                         presto_dataset_info *info, char **dir_out,
                                         presto_error *err) {
     bool folder;
-    PRESTO_TRY(look_for_folder(paths[0], &folder, err));
+    PRESTO_TRY(presto__dataset_look_for_folder(paths[0], &folder, err));
     char *dir = folder ? strdup(paths[0]) : presto__folder_of(paths[0]);
     if (dir == NULL)
         return presto_fail_memory(err, strlen(paths[0]));

@@ -47,7 +47,7 @@ typedef struct presto__listing {
 
 /**
  * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. Each folder
- * below it is entered once (base/folder_walk_internal.h). An index whose file is among `paths`, as where a
+ * below it is entered once (presto__object_list). An index whose file is among `paths`, as where a
  * shell's pattern named both, is passed over.
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
  *          in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
@@ -56,6 +56,10 @@ typedef struct presto__listing {
 presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err);
 void presto__listing_done(presto__listing *listing);
+
+/** Is there a folder at `path`? A server that does not say is an error: its URL may mean either. */
+presto_status presto__dataset_look_for_folder(const char *path, bool *is_folder_out,
+                                              presto_error *err);
 
 /**
  * Are the paths one dataset of ours, or shards of one? PRESTO_OK: *dir_out is its folder (owner:

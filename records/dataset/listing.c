@@ -12,13 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include <presto/dataset.h>
 
 #include "../../base/content_internal.h"
 #include "../../base/file_internal.h"
-#include "../../base/folder_walk_internal.h"
 #include "../../storage/storage_internal.h"
 #include "../shard/shard_internal.h"
 
@@ -151,11 +149,11 @@ static presto_status want_name(void *user, const char *folder, const char *name,
     return PRESTO_OK;
 }
 
-static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+static presto_status add_found(void *user, const presto__listed *found, presto_error *err) {
     bool holds = false;
     if (found->info == NULL && found->sys_errno != ENOENT) /* or a dangling link */
         return presto_fail_errno(err, found->sys_errno, found->path, "cannot stat");
-    if (found->info == NULL || !S_ISREG(found->info->st_mode))
+    if (found->info == NULL || found->info->type != PRESTO__OBJECT_FILE)
         return PRESTO_OK;
     PRESTO_TRY(holds_records(user, found->path, found->name, &holds, err));
     return holds ? add_path(user, strdup(found->path), err) : PRESTO_OK;
@@ -337,8 +335,8 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     if (info.type != PRESTO__OBJECT_FOLDER)
         return add_path(listing, strdup(path), err);
     size_t start = listing->count;
-    const presto__folder_walk walk = {.user = listing, .name = want_name, .found = add_found};
-    PRESTO_TRY(presto__walk_folder(&walk, path, err));
+    const presto__list list = {.user = listing, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__object_list(path, &list, err));
     if (listing->count == start)
         return fail_empty(listing, path, err);
     qsort(listing->paths + start, listing->count - start, sizeof *listing->paths, compare_paths);

@@ -16,6 +16,7 @@
 #include "../../base/options_internal.h"
 #include "../../base/paths_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../storage/fan_out_internal.h"
 #include "../../storage/storage_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
@@ -476,19 +477,70 @@ static presto_status check_manifest(verifier *v, const presto_dataset_shard *say
     return report_file(v, PRESTO_FAULT_MANIFEST, message, err);
 }
 
+/* What a server says of a shard. */
+typedef enum said {
+    SAID_OTHERWISE, /* than dataset.json, or nothing because of a failure */
+    SAID_NOTHING,   /* of its CRC */
+    SAID_SO,
+} said;
+
+/* Shards that a server is asked about. */
+typedef struct server_check {
+    const presto_dataset *dataset;
+    said *said; /* [shards] */
+} server_check;
+
+/* What is not said so is read, which finds out more. */
+static presto_status ask_server(void *user, size_t i, presto_error *err) {
+    const server_check *check = user;
+    const presto_dataset_shard *says = &presto_dataset_get_info(check->dataset)->shards[i];
+    presto__object_checksum checksum;
+    presto_error why;
+    presto_status status =
+        presto__object_checksum_of(presto_dataset_shard_path(check->dataset, i), &checksum, &why);
+    if (status == PRESTO_ERR_STOPPED || status == PRESTO_ERR_MEMORY) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    bool is_so = checksum.bytes == says->stored_bytes && checksum.crc32c == says->crc32c;
+    check->said[i] = status < 0           ? SAID_OTHERWISE
+                     : !checksum.is_known ? SAID_NOTHING
+                     : is_so              ? SAID_SO
+                                          : SAID_OTHERWISE;
+    return PRESTO_OK;
+}
+
 static presto_status verify_shards(const presto_dataset *dataset,
                                    const presto_verify_options *options, declared_set *declared,
                                    presto_verify_result *result, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(dataset);
-    for (size_t i = 0; i < info->shard_count; i++) {
+    server_check check = {dataset, NULL};
+    presto_status status = PRESTO_OK;
+    if (options->asks_server && info->shard_count > 0 &&
+        presto__path_is_remote(presto_dataset_shard_path(dataset, 0))) {
+        check.said = calloc(info->shard_count, sizeof *check.said);
+        status = check.said == NULL ? presto_fail_memory(err, info->shard_count)
+                                    : presto__fan_out(info->shard_count, ask_server, &check, err);
+    }
+    for (size_t i = 0; i < info->shard_count && status >= 0; i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
         uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
-        PRESTO_TRY(verify_file(path, options, declared, result, err));
+        result->silent_files += check.said != NULL && check.said[i] == SAID_NOTHING;
+        if (check.said != NULL && check.said[i] == SAID_SO) {
+            result->files++;
+            result->said_files++;
+            result->records += info->shards[i].records;
+            result->bytes += info->shards[i].stored_bytes;
+            continue;
+        }
+        status = verify_file(path, options, declared, result, err);
         verifier v = {.path = path, .options = options, .result = result};
-        if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
-            PRESTO_TRY(check_manifest(&v, &info->shards[i], result->records - before, err));
+        if (status >= 0 && result->faults_of[PRESTO_FAULT_IO] == unreadable)
+            status = check_manifest(&v, &info->shards[i], result->records - before, err);
     }
-    return PRESTO_OK;
+    free(check.said);
+    return status;
 }
 
 /* Features that no record has. Damaged records may have had them. */
@@ -533,7 +585,8 @@ static presto_status verify_ours(const presto_dataset *dataset, const char *dir,
     presto_status status = declared.seen != NULL && declared.told != NULL
                                ? verify_shards(dataset, &options, &declared, result, err)
                                : presto_fail_memory(err, info->feature_count);
-    bool is_all = dir != NULL && result->faults == faults && result->records > records;
+    bool is_all = dir != NULL && result->faults == faults && result->records > records &&
+                  result->said_files == 0;
     if (status == PRESTO_OK && is_all)
         status = check_lacking(&declared, dir, &options, result, err);
     free(declared.seen);
@@ -547,8 +600,11 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
     presto_dataset *dataset = NULL;
     presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
     if (status == PRESTO_OK) {
-        bool is_folder = path_count == 1 && presto__object_is_folder(paths[0]);
-        status = verify_ours(dataset, is_folder ? paths[0] : NULL, options, result, err);
+        bool is_folder = false;
+        if (path_count == 1)
+            status = presto__dataset_look_for_folder(paths[0], &is_folder, err);
+        if (status == PRESTO_OK)
+            status = verify_ours(dataset, is_folder ? paths[0] : NULL, options, result, err);
         presto_dataset_free(dataset);
         return status;
     }

@@ -14,6 +14,8 @@
 
 #include <presto/text.h>
 
+#include "../../base/paths_internal.h"
+
 #define LIST_TEXT_BYTES 256
 
 static void append_word(char *text, size_t bytes, const char *word) {
@@ -198,7 +200,7 @@ static presto_status join_path(const value_place *place, const char *folder, con
 static presto_status resolve_path(const value_place *place, const presto__yaml_node *node,
                                   size_t prefix_bytes, presto_option *value) {
     value->text = node->text;
-    if (node->text[prefix_bytes] == '/')
+    if (node->text[prefix_bytes] == '/' || presto__is_url(node->text + prefix_bytes))
         return PRESTO_OK;
     if (node->set == NULL)
         return place->folder == NULL

@@ -33,6 +33,7 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body is not to wait until its headers are acknowledged
 
     def log_message(self, *_):
         pass
@@ -81,6 +82,7 @@ class Files(Served):
     def __init__(self, folder, knows_ranges=True, refuses_signatures=False):
         self.folder, self.knows_ranges, self.refuses_signatures = pathlib.Path(folder), knows_ranges, refuses_signatures
         self.before = None  # called with the handler, before it is answered
+        self.headers_of = lambda content: []  # more headers of an answer, by all bytes of the file
 
     def serve(self, handler):
         self.note(handler)
@@ -94,7 +96,7 @@ class Files(Served):
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             etag = f'"{status.st_ino:x}-{status.st_size:x}-{status.st_mtime_ns:x}"'
-            headers = [("ETag", etag), ("Last-Modified", email.utils.formatdate(status.st_mtime, usegmt=True))]
+            headers = [("ETag", etag), ("Last-Modified", email.utils.formatdate(status.st_mtime, usegmt=True)), *self.headers_of(path.read_bytes())]
             if handler.headers.get("If-Match", etag) not in (etag, "*"):
                 return handler.answer(412, headers)
             wanted = handler.headers.get("Range", "")
@@ -107,6 +109,74 @@ class Files(Served):
             file.seek(first)
             headers.append(("Content-Range", f"bytes {first}-{last}/{status.st_size}"))
             return handler.answer(206, headers, file.read(last - first + 1))
+
+
+class Keys(Served):
+    """Objects by their keys in the bucket `bucket`, whatever is in the keys, with lists in pages (ListObjectsV2 as its reference describes
+    it); signatures are not looked at. `most` keys are in a page. `twist` may change a list's answer: a function of the XML and the page's
+    number that returns XML."""
+
+    def __init__(self, objects, most=1000, twist=None):
+        self.objects, self.most, self.twist, self.at_once, self.most_at_once = dict(objects), most, twist, 0, 0
+        self.before = None
+
+    def serve(self, handler):
+        self.note(handler)
+        if self.before is not None:
+            self.before(handler)
+        path, _, query = handler.path.partition("?")
+        bucket, _, key = urllib.parse.unquote(path)[1:].partition("/")
+        if bucket != "bucket":
+            return handler.answer(404, body=b"<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>")
+        if query:
+            return self.list(handler, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)))
+        if key not in self.objects:
+            return handler.answer(404, body=b"<Error><Code>NoSuchKey</Code><Message>The key does not exist.</Message></Error>")
+        body = self.objects[key]
+        headers = [("ETag", self.etag(body)), ("Last-Modified", "Sat, 31 Jan 2026 23:59:58 GMT")]
+        first, _, last = handler.headers["Range"].removeprefix("bytes=").partition("-")
+        first, last = int(first), min(int(last), len(body) - 1)
+        if first >= len(body):
+            return handler.answer(416, [*headers, ("Content-Range", f"bytes */{len(body)}")])
+        return handler.answer(206, [*headers, ("Content-Range", f"bytes {first}-{last}/{len(body)}")], body[first:last + 1])
+
+    @staticmethod
+    def etag(body):
+        return f'"{hashlib.md5(body).hexdigest()}"'
+
+    def list(self, handler, query):
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.counts["list"] += 1
+            page = self.counts["list"]
+        time.sleep(0.002)
+        prefix, delimiter, after = query["prefix"], query.get("delimiter"), bytes.fromhex(query.get("continuation-token", ""))
+        most, entries, last, is_cut = min(int(query["max-keys"]), self.most), [], None, False
+        for key in sorted(self.objects, key=lambda key: key.encode()):
+            if not key.startswith(prefix):
+                continue
+            folder = prefix + key[len(prefix):].partition(delimiter)[0] + delimiter if delimiter and delimiter in key[len(prefix):] else None
+            name = folder or key
+            if (after and name.encode() <= after) or name == last:
+                continue
+            if len(entries) == most:
+                is_cut = True
+                break
+            last = name
+            shown = urllib.parse.quote_plus(name, safe="/*") if query.get("encoding-type") == "url" else name
+            if folder:
+                entries.append(f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>")
+            else:
+                entries.append(f"<Contents><Key>{shown}</Key><LastModified>2026-01-31T23:59:58.123Z</LastModified>"
+                               f"<ETag>{self.etag(self.objects[key]).replace(chr(34), '&quot;')}</ETag><Size>{len(self.objects[key])}</Size></Contents>")
+        token = f"<NextContinuationToken>{last.encode().hex()}</NextContinuationToken>" if is_cut else ""
+        xml = (f'<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
+               f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{''.join(entries)}{token}<EncodingType>url</EncodingType></ListBucketResult>")
+        with self.lock:
+            self.at_once -= 1
+        xml = self.twist(xml, page) if self.twist is not None else xml
+        return handler.answer(200, body=xml.encode())
 
 
 class Faulty(Served):
@@ -178,12 +248,12 @@ class Faulty(Served):
 ACCESS, SECRET, REGION = "PRESTOTESTKEY", "presto/test+secret", "us-east-1"
 
 
-def signed(method, url, body=b"", access=ACCESS, secret=SECRET, region=REGION):
+def signed(method, url, body=b"", access=ACCESS, secret=SECRET, region=REGION, **more):
     """Headers of a signed request, by the description of the signature and none of the library's code."""
     parts = urllib.parse.urlsplit(url)
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     digest = hashlib.sha256(body).hexdigest()
-    headers = {"host": parts.netloc, "x-amz-content-sha256": digest, "x-amz-date": now}
+    headers = {"host": parts.netloc, "x-amz-content-sha256": digest, "x-amz-date": now, **more}
     names = ";".join(sorted(headers))
     canonical = "\n".join([method, parts.path, parts.query, *(f"{n}:{headers[n]}" for n in sorted(headers)), "", names, digest])
     scope = f"{now[:8]}/{region}/s3/aws4_request"
@@ -224,11 +294,11 @@ class S3:
         self.process.terminate()
         self.process.wait(10)
 
-    def send(self, method, path, body=b""):
-        """The status and the body of the answer. `path` is not encoded."""
+    def send(self, method, path, body=b"", **headers):
+        """The status and the body of the answer. `path` is not encoded. `headers` are of x-amz-, in small letters."""
         url = self.url + urllib.parse.quote(path, safe="/-_.~")
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc)
-        connection.request(method, urllib.parse.urlsplit(url).path, body, signed(method, url, body))
+        connection.request(method, urllib.parse.urlsplit(url).path, body, signed(method, url, body, **headers))
         answer = connection.getresponse()
         content = answer.read()
         connection.close()

@@ -29,7 +29,7 @@ typedef struct inspect {
     info_options info;
     cat_options cat;
     recode_options recode;
-    bool quiet, json, frames_only, dali;
+    bool quiet, json, frames_only, reads_all, dali;
     const char *output;
 } inspect;
 
@@ -52,6 +52,9 @@ static const cli_option options[] = {
     CLI_GROUP("verify"),
     {0, "frames-only", NULL, "check the checksums, do not decode the records", NULL,
      CLI_FLAG(inspect, frames_only), GOES_WITH(VERIFY)},
+    {0, "records", NULL,
+     "read all records, also of shards whose CRC-32C the server says (s3://, https://)", NULL,
+     CLI_FLAG(inspect, reads_all), GOES_WITH(VERIFY)},
     CLI_GROUP("cat"),
     {0, "record", "N", "only record N, from 0", NULL,
      CLI_NUMBER(inspect, cat.record, 0, UINT64_MAX - 1), GOES_WITH(CAT)},
@@ -174,9 +177,10 @@ static bool on_fault(void *user, const presto_fault *fault) {
 
 static int print_verify_json(const presto_verify_result *result, json_t *list) {
     const cli_count counts[] = {
-        {"files", result->files},   {"records", result->records},
-        {"bytes", result->bytes},   {"payload_bytes", result->payload_bytes},
-        {"faults", result->faults}, {"lost_bytes", result->lost_bytes},
+        {"files", result->files},           {"records", result->records},
+        {"bytes", result->bytes},           {"payload_bytes", result->payload_bytes},
+        {"faults", result->faults},         {"lost_bytes", result->lost_bytes},
+        {"said_files", result->said_files},
     };
     json_t *object = cli_json_new();
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
@@ -195,6 +199,9 @@ static void print_verify(const presto_verify_result *result) {
     else
         printf("%s, %s lost\n", presto_format_things(result->faults, "fault", faults),
                presto_format_things(result->lost_bytes, "byte", lost));
+    if (result->said_files > 0)
+        printf("%s not read: CRC-32C and size are as the server says them (--records reads all)\n",
+               presto_format_things(result->said_files, "file", files));
 }
 
 static int run_verify(const inspect *in, const char *const *paths, size_t path_count) {
@@ -205,6 +212,7 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
     memset(&result, 0, sizeof result);
     presto_verify_options_defaults(&verify);
     verify.check_examples = !in->frames_only;
+    verify.asks_server = !in->reads_all && !in->frames_only;
     verify.on_fault = on_fault;
     verify.user = &v;
     verify.should_stop = cli_should_stop;
@@ -219,6 +227,10 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
     bool is_known = result.records > 0 || result.faults == 0 ||
                     result.faults > result.faults_of[PRESTO_FAULT_IO];
     int code = CLI_DONE;
+    char files[PRESTO_TEXT_BYTES];
+    if (result.silent_files > 0 && !in->quiet)
+        cli_message("%s read whole: the server does not say a CRC-32C of all of their bytes",
+                    presto_format_things(result.silent_files, "file", files));
     if (in->json)
         code = print_verify_json(&result, v.list);
     else if (!in->quiet && is_known)

@@ -3,12 +3,10 @@
  * The classes that the user gives, so that their numbers do not follow from the files that happen to
  * be there.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <presto/dataset.h>
 #include <presto/storage.h>
@@ -16,6 +14,7 @@
 #include "../../../base/file_internal.h"
 #include "../../../base/paths_internal.h"
 #include "../../../records/records_internal.h"
+#include "../../../storage/storage_internal.h"
 #include "source_internal.h"
 
 #define MOST_FILE_BYTES ((uint64_t)256 << 20)
@@ -88,22 +87,31 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user, (void)folder, (void)err;
+    *wanted_out = name[0] != '.';
+    return PRESTO_OK;
+}
+
+static presto_status pass_over(void *user, const presto__listed *found, presto_error *err) {
+    (void)user, (void)found, (void)err;
+    return PRESTO_OK;
+}
+
+static presto_status add_folder(void *user, const char *path, presto_error *err) {
+    const char *slash = strrchr(path, '/');
+    return add(user, presto_span_of_text(slash == NULL ? path : slash + 1), err);
+}
+
 /* The folders in a folder, sorted, empty ones too. */
 static presto_status read_folder(presto__classes *classes, presto_error *err) {
-    DIR *folder = opendir(classes->from);
-    const struct dirent *entry;
-    presto_status status = PRESTO_OK;
-    if (folder == NULL)
-        return presto_fail_errno(err, errno, NULL, "cannot open folder");
-    while (status >= 0 && (entry = readdir(folder)) != NULL) {
-        struct stat info;
-        char *path =
-            entry->d_name[0] == '.' ? NULL : presto__join_path(classes->from, entry->d_name);
-        if (path != NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            status = add(classes, presto_span_of_text(entry->d_name), err);
-        free(path);
-    }
-    closedir(folder);
+    const presto__list list = {.user = classes,
+                               .name = want_name,
+                               .found = pass_over,
+                               .folder = add_folder,
+                               .is_shallow = true};
+    presto_status status = presto__object_list(classes->from, &list, err);
     if (classes->count > 1)
         qsort(classes->names, classes->count, sizeof *classes->names, compare_names);
     return status;
@@ -112,19 +120,23 @@ static presto_status read_folder(presto__classes *classes, presto_error *err) {
 static presto_status read_path(presto__classes *classes, presto_error *err) {
     static const char file_name[] = "/" PRESTO_DATASET_FILE;
     size_t bytes = strlen(classes->from), tail = sizeof file_name - 1;
-    struct stat info;
+    presto__object_info info;
+    presto_error why;
     bool is_dataset = false;
     if (bytes > tail && strcmp(classes->from + bytes - tail, file_name) == 0)
         classes->from[bytes - tail] = '\0';
-    if (stat(classes->from, &info) != 0) {
+    if (presto__object_find(classes->from, &info, &why) < 0) {
         const char *hint = presto__path_hint(classes->from);
-        if (errno != ENOENT && errno != ENOTDIR)
-            return presto_fail_errno(err, errno, NULL, "cannot stat");
+        if (why.status != PRESTO_ERR_NOT_FOUND) {
+            if (err != NULL)
+                *err = why;
+            return why.status;
+        }
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                            "no such file or folder, which source.classes names; %s",
                            hint != NULL ? hint : "a list of classes is written [ant, bee, cat]");
     }
-    if (!S_ISDIR(info.st_mode))
+    if (info.type != PRESTO__OBJECT_FOLDER)
         return read_lines(classes, err);
     PRESTO_TRY(presto__path_is_dataset(classes->from, &is_dataset, err));
     return is_dataset ? read_dataset(classes, err) : read_folder(classes, err);

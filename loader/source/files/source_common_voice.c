@@ -4,7 +4,6 @@
  * files in the folder clips/ beside it. The order is that of the rows. Rows without file and files
  * without row are left out and told.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
-#include "../../../base/stop_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
@@ -30,6 +28,7 @@ typedef struct voice_table {
     const char *file;   /* the table */
     char *folder;       /* of the table, with its slash */
     presto_buffer path; /* of the clip at hand */
+    presto__file_finder finder;
     uint64_t rows, missing;
     uint64_t first_missing;        /* its line */
     uint64_t silent, first_silent; /* clips without a sentence, and the line of the first one */
@@ -68,19 +67,20 @@ static presto_status add_row(void *user, const presto_span *fields, uint64_t lin
                              presto_error *err) {
     voice_table *table = user;
     presto__files *source = table->source;
-    struct stat info;
+    presto__object_info info;
+    int failed;
     table->rows++;
     if (!presto__name_stays_below(fields[FIELD_PATH]))
         return fail_name(table, fields[FIELD_PATH], line, err);
     PRESTO_TRY(join_clip(table, fields[FIELD_PATH], err));
     const char *path = (const char *)table->path.data;
-    bool is_there = stat(path, &info) == 0;
-    if (!is_there && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) {
+    PRESTO_TRY(presto__file_find(&table->finder, path, &info, &failed, err));
+    if (failed == ENOENT || failed == ENOTDIR || failed == ENAMETOOLONG) {
         count_missing(table, fields[FIELD_PATH], line);
         return PRESTO_OK;
     }
     PRESTO_TRY(
-        presto__files_add(source, path, strlen(table->folder), is_there ? &info : NULL, err));
+        presto__files_add(source, path, strlen(table->folder), failed == 0 ? &info : NULL, err));
     presto__files_value *values = presto__files_last_values(source);
     if (fields[FIELD_SENTENCE].bytes == 0 && table->silent++ == 0)
         table->first_silent = line;
@@ -115,18 +115,39 @@ static presto_status count_distinct(const voice_table *table, size_t first, uint
     return PRESTO_OK;
 }
 
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user, (void)folder, (void)err;
+    *wanted_out = name[0] != '.';
+    return PRESTO_OK;
+}
+
+static presto_status count_found(void *user, const presto__listed *found, presto_error *err) {
+    (void)found, (void)err;
+    ++*(uint64_t *)user;
+    return PRESTO_OK;
+}
+
+static presto_status count_folder(void *user, const char *path, presto_error *err) {
+    (void)path, (void)err;
+    ++*(uint64_t *)user;
+    return PRESTO_OK;
+}
+
 /* Names in clips/; 0 if that cannot be listed. */
 static uint64_t count_clips(voice_table *table) {
     presto_error ignored;
     uint64_t count = 0;
+    const presto__list list = {.user = &count,
+                               .name = want_name,
+                               .found = count_found,
+                               .folder = count_folder,
+                               .is_shallow = true};
     if (join_clip(table, presto_span_of("", 0), &ignored) < 0)
         return 0;
-    DIR *dir = opendir((const char *)table->path.data);
-    const struct dirent *entry;
-    while (dir != NULL && presto__stop_check(NULL) == PRESTO_OK && (entry = readdir(dir)) != NULL)
-        count += entry->d_name[0] != '.';
-    if (dir != NULL)
-        closedir(dir);
+    const char *path = (const char *)table->path.data;
+    if (presto__path_can_be_listed(path))
+        (void)presto__object_list(path, &list, NULL);
     return count;
 }
 
@@ -212,6 +233,7 @@ static presto_status add_table(presto__files *source, const char *file,
     if (status == PRESTO_OK)
         status = tell(&table, first, err);
     presto_buffer_done(&table.path);
+    presto__file_finder_done(&table.finder);
     free(table.folder);
     return status;
 }
@@ -220,8 +242,7 @@ static presto_status add_table(presto__files *source, const char *file,
 static presto_status add_path(presto__files *source, const char *path,
                               const presto_pipeline *pipeline, presto_error *err) {
     const presto_option *columns = presto__pipeline_source_option(pipeline, "columns");
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (!presto__object_is_folder(path))
         return add_table(source, path, columns, err);
     char *file = presto__join_path(path, presto__pipeline_source_option(pipeline, "table")->text);
     if (file == NULL)

@@ -57,7 +57,7 @@ presto__files_value *presto__files_last_values(presto__files *source) {
 }
 
 presto_status presto__files_add(presto__files *source, const char *path, size_t key_at,
-                                const struct stat *info, presto_error *err) {
+                                const presto__object_info *info, presto_error *err) {
     presto_span copy;
     size_t path_bytes = strlen(path);
     if (path_bytes > UINT32_MAX)
@@ -70,10 +70,10 @@ presto_status presto__files_add(presto__files *source, const char *path, size_t 
                           .key_at = (uint32_t)key_at};
     if (info != NULL) {
         presto__digest digest = {{0}};
-        presto__digest_add_file(&digest, info);
+        presto__digest_add_object(&digest, info);
         entry.stamp = digest.state[0];
-        entry.bytes = (uint64_t)info->st_size;
-        entry.mtime_ns = presto__mtime_ns(info);
+        entry.bytes = info->bytes;
+        entry.mtime_ns = info->mtime_ns;
     }
     source->entries[source->base.full_count++] = entry;
     source->base.full_bytes += entry.bytes;

@@ -7,8 +7,6 @@
 #ifndef PRESTO_SOURCE_FILES_INTERNAL_H
 #define PRESTO_SOURCE_FILES_INTERNAL_H
 
-#include <sys/stat.h>
-
 #include "../../../storage/storage_internal.h"
 #include "../core/source_internal.h"
 
@@ -78,7 +76,7 @@ presto_status presto__files_open(const presto__files_request *request, presto__f
 
 /** Add a file; its key is `path` from key_at on. `info` NULL: it cannot be looked at. */
 presto_status presto__files_add(presto__files *source, const char *path, size_t key_at,
-                                const struct stat *info, presto_error *err);
+                                const presto__object_info *info, presto_error *err);
 
 /** The values of the file added last: [column_count], zeroed. */
 presto__files_value *presto__files_last_values(presto__files *source);
@@ -145,6 +143,26 @@ presto_status presto__source_file_open(const presto__file_request *request,
  */
 presto_status presto__source_file_read(const presto__file_request *request, presto_arena *arena,
                                        presto_span *bytes_out, presto_error *err);
+
+/* ---- find_files.c: files that a table names ---- */
+
+typedef struct presto__known_file presto__known_file;
+
+/** What is known of files so far. Used by one thread. Zero-initialise. */
+typedef struct presto__file_finder {
+    presto__known_file *files; /* of listed folders, by path */
+    size_t count, capacity;
+    char **folders; /* listed ones, sorted */
+    size_t folder_count;
+} presto__file_finder;
+
+/**
+ * What stands at `path`. *errno_out: 0: it is in *info_out; else why not, ENOENT if there is nothing.
+ * Returns: PRESTO_OK; PRESTO_ERR_STOPPED; PRESTO_ERR_MEMORY; PRESTO_ERR_IO: a server does not say.
+ */
+presto_status presto__file_find(presto__file_finder *finder, const char *path,
+                                presto__object_info *info_out, int *errno_out, presto_error *err);
+void presto__file_finder_done(presto__file_finder *finder);
 
 /* ---- open_files.c: files with many samples each ---- */
 

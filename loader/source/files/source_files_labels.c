@@ -8,7 +8,7 @@
 
 #include <presto/numbers.h>
 
-#include "../../../base/folder_walk_internal.h"
+#include "../../../base/file_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
@@ -34,6 +34,13 @@ static presto_status folder_name(const presto__file *entry, bool is_top, char **
     char *slash = strrchr(folder, '/');
     const char *name = slash == NULL ? folder : slash + 1;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0') {
+        if (presto__path_is_remote(folder)) {
+            free(folder);
+            presto_status status = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                               "its folder has no name that could be its class");
+            presto_error_set_file(err, entry->path);
+            return status;
+        }
         /* A path such as "." has no name: ask the file system. */
         char *real = realpath(folder, NULL);
         free(folder);
@@ -211,6 +218,13 @@ static presto_status real_folder(const char *path, size_t bytes, char **real_out
     char *folder = bytes == 0 ? strdup(".") : strndup(path, bytes);
     if (folder == NULL)
         return presto_fail_memory(err, bytes);
+    size_t last = strlen(folder) - 1;
+    if (presto__path_is_remote(folder)) { /* has no links */
+        if (folder[last] == '/')
+            folder[last] = '\0';
+        *real_out = folder;
+        return PRESTO_OK;
+    }
     char *real = realpath(folder, NULL);
     presto_status status =
         real == NULL ? presto_fail_errno(err, errno, folder, "cannot resolve") : PRESTO_OK;

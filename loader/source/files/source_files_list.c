@@ -3,7 +3,7 @@
  * Lists the files of a source, and reports those left out.
  *
  * Invariant: the list depends only on the names below the roots. The order is bytewise by relative
- * path, root by root. Below a root no folder is entered twice (base/folder_walk_internal.h). A file with
+ * path, root by root. Below a root no folder is entered twice (presto__object_list). A file with
  * several names is a sample of each.
  */
 #define _GNU_SOURCE /* FNM_CASEFOLD */
@@ -17,7 +17,6 @@
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
-#include "../../../base/folder_walk_internal.h"
 #include "../../../base/paths_internal.h"
 #include "../../../records/shard/shard_internal.h"
 #include "source_files_internal.h"
@@ -115,7 +114,7 @@ static presto_status want_name(void *user, const char *folder, const char *name,
     return PRESTO_OK;
 }
 
-static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+static presto_status add_found(void *user, const presto__listed *found, presto_error *err) {
     file_search *search = user;
     bool matches = name_matches(search, found->name);
     char text[KIND_BYTES];
@@ -125,7 +124,7 @@ static presto_status add_found(void *user, const presto__walked *found, presto_e
         int code = found->sys_errno;
         if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
             return presto_fail_errno(err, code, found->path, "cannot stat");
-    } else if (!S_ISREG(found->info->st_mode)) {
+    } else if (found->info->type != PRESTO__OBJECT_FILE) {
         if (matches)
             count_kind(search, "no regular file");
         return PRESTO_OK;
@@ -198,7 +197,7 @@ static presto_status keep_empty_folders(file_search *search, size_t before, pres
         qsort(search->folders, search->folder_count, sizeof *search->folders, compare_texts);
     for (size_t i = 0; i < search->folder_count && status >= 0; i++) {
         const char *folder = search->folders[i];
-        if ((last != NULL && lies_below(folder, last)) ||
+        if ((last != NULL && (strcmp(folder, last) == 0 || lies_below(folder, last))) ||
             has_entry(source->entries + before, count, folder))
             continue;
         last = folder;
@@ -225,20 +224,23 @@ static int compare_entries(const void *a, const void *b) {
 static presto_status search_root(file_search *search, const char *path, presto_error *err) {
     presto__files *source = search->source;
     size_t before = (size_t)source->base.full_count;
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        if (errno != ENOENT && errno != ENOTDIR)
-            return presto_fail_errno(err, errno, path, "cannot stat");
-        return presto__fail_no_path(path, err);
+    presto__object_info info;
+    presto_error why;
+    if (presto__object_find(path, &info, &why) < 0) {
+        if (why.status == PRESTO_ERR_NOT_FOUND && !presto__path_is_remote(path))
+            return presto__fail_no_path(path, err);
+        if (err != NULL)
+            *err = why;
+        return why.status;
     }
-    if (S_ISREG(info.st_mode)) {
+    if (info.type == PRESTO__OBJECT_FILE) {
         const char *slash = strrchr(path, '/');
         size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
         if (search->odd == NULL && !name_matches(search, path + key_at))
             search->odd = path;
         return presto__files_add(source, path, key_at, &info, err);
     }
-    if (!S_ISDIR(info.st_mode)) {
+    if (info.type != PRESTO__OBJECT_FOLDER) {
         presto_status status =
             presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "neither a file nor a folder");
         presto_error_set_file(err, path);
@@ -246,11 +248,11 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     }
     size_t path_bytes = strlen(path);
     search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
-    const presto__folder_walk walk = {.user = search,
-                                      .name = want_name,
-                                      .found = add_found,
-                                      .folder = source->wants_folders ? add_folder : NULL};
-    presto_status status = presto__walk_folder(&walk, path, err);
+    const presto__list list = {.user = search,
+                               .name = want_name,
+                               .found = add_found,
+                               .folder = source->wants_folders ? add_folder : NULL};
+    presto_status status = presto__object_list(path, &list, err);
     if (status >= 0 && (size_t)source->base.full_count > before) {
         qsort(source->entries + before, (size_t)source->base.full_count - before,
               sizeof *source->entries, compare_entries);

@@ -11,7 +11,7 @@
 
 #include <presto/numbers.h>
 
-#include "../../../base/folder_walk_internal.h"
+#include "../../../base/file_internal.h"
 #include "../../../base/paths_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
@@ -30,6 +30,7 @@ typedef struct speech_tree {
     size_t root_bytes;  /* of the root's path with its slash */
     const char *table;  /* the table at hand */
     presto_buffer path; /* of the sound at hand */
+    presto__file_finder finder;
     char **tables;
     size_t table_count, table_capacity;
     uint64_t sounds; /* files with the ending */
@@ -48,7 +49,7 @@ static presto_status want_name(void *user, const char *folder, const char *name,
     return PRESTO_OK;
 }
 
-static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+static presto_status add_found(void *user, const presto__listed *found, presto_error *err) {
     speech_tree *tree = user;
     tree->sounds += presto__ends_with(found->name, tree->ending);
     if (!presto__ends_with(found->name, TABLE_ENDING))
@@ -84,12 +85,13 @@ static presto_status add_utterance(void *user, const presto__utterance *utteranc
                                    presto_error *err) {
     speech_tree *tree = user;
     presto__files *source = tree->source;
-    struct stat info;
+    presto__object_info info;
+    int failed;
     tree->lines++;
     PRESTO_TRY(join_sound(tree, utterance->id, err));
     const char *path = (const char *)tree->path.data;
-    bool is_there = stat(path, &info) == 0;
-    if (!is_there && (errno == ENOENT || errno == ENAMETOOLONG)) {
+    PRESTO_TRY(presto__file_find(&tree->finder, path, &info, &failed, err));
+    if (failed == ENOENT || failed == ENAMETOOLONG) {
         if (tree->missing++ == 0)
             snprintf(tree->first_missing, sizeof tree->first_missing,
                      "%.180s, line %" PRIu64 ": %.*s", tree->table + tree->root_bytes,
@@ -102,7 +104,7 @@ static presto_status add_utterance(void *user, const presto__utterance *utteranc
                  tree->table + tree->root_bytes, utterance->line,
                  (int)(utterance->id.bytes < 60 ? utterance->id.bytes : 60),
                  (const char *)utterance->id.data);
-    PRESTO_TRY(presto__files_add(source, path, tree->root_bytes, is_there ? &info : NULL, err));
+    PRESTO_TRY(presto__files_add(source, path, tree->root_bytes, failed == 0 ? &info : NULL, err));
     presto__files_value *values = presto__files_last_values(source);
     values[COLUMN_SPEAKER].number = utterance->speaker;
     values[COLUMN_CHAPTER].number = utterance->chapter;
@@ -155,9 +157,9 @@ static int compare_tables(const void *a, const void *b) {
 }
 
 static presto_status read_tree(speech_tree *tree, const char *root, presto_error *err) {
-    const presto__folder_walk walk = {.user = tree, .name = want_name, .found = add_found};
+    const presto__list list = {.user = tree, .name = want_name, .found = add_found};
     uint64_t before = tree->source->base.full_count;
-    PRESTO_TRY(presto__walk_folder(&walk, root, err));
+    PRESTO_TRY(presto__object_list(root, &list, err));
     if (tree->table_count > 0)
         qsort(tree->tables, tree->table_count, sizeof *tree->tables, compare_tables);
     for (size_t i = 0; i < tree->table_count; i++)
@@ -176,10 +178,9 @@ static presto_status read_tree(speech_tree *tree, const char *root, presto_error
 
 static presto_status add_root(presto__files *source, const char *root, const char *ending,
                               presto_error *err) {
-    struct stat info;
-    if (stat(root, &info) != 0)
-        return presto_fail_errno(err, errno, root, "cannot stat");
-    if (!S_ISDIR(info.st_mode)) {
+    presto__object_info info;
+    PRESTO_TRY(presto__object_find(root, &info, err));
+    if (info.type != PRESTO__OBJECT_FOLDER) {
         presto_status status =
             presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "is no folder");
         presto_error_set_file(err, root);
@@ -193,6 +194,7 @@ static presto_status add_root(presto__files *source, const char *root, const cha
         free(tree.tables[i]);
     free(tree.tables);
     presto_buffer_done(&tree.path);
+    presto__file_finder_done(&tree.finder);
     return status;
 }
 

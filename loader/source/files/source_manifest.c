@@ -5,7 +5,6 @@
  * numbers. Rows without file and files without row are left out and told.
  */
 #define _GNU_SOURCE /* FNM_CASEFOLD */
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -17,7 +16,6 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/paths_internal.h"
-#include "../../../base/stop_internal.h"
 #include "../../../steps/pipelines_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
@@ -46,6 +44,7 @@ typedef struct taking {
     const char *missing_name;
     uint64_t dropped, first_dropped; /* rows without a value */
     size_t dropped_column;           /* of the first one */
+    presto__file_finder finder;
 } taking;
 
 static presto_status fail_manifest(const taking *t, presto_status status, presto_error *err) {
@@ -487,12 +486,13 @@ static bool is_dropped(taking *t, size_t row) {
 }
 
 static presto_status add_file(taking *t, size_t row, const char *path, presto_error *err) {
-    struct stat info;
+    presto__object_info info;
+    int failed;
     t->chosen++;
     if (is_dropped(t, row))
         return PRESTO_OK;
-    bool is_there = stat(path, &info) == 0;
-    if (!is_there && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) {
+    PRESTO_TRY(presto__file_find(&t->finder, path, &info, &failed, err));
+    if (failed == ENOENT || failed == ENOTDIR || failed == ENAMETOOLONG) {
         if (t->missing_files++ == 0) {
             t->first_missing = t->table.lines[row];
             t->missing_name = presto__manifest_cell(&t->table, row, t->path_column);
@@ -500,7 +500,7 @@ static presto_status add_file(taking *t, size_t row, const char *path, presto_er
         return PRESTO_OK;
     }
     PRESTO_TRY(
-        presto__files_add(t->source, path, strlen(t->root.named), is_there ? &info : NULL, err));
+        presto__files_add(t->source, path, strlen(t->root.named), failed == 0 ? &info : NULL, err));
     return set_values(t, row, err);
 }
 
@@ -526,31 +526,51 @@ static int compare_paths(const void *a, const void *b) {
     return order != 0 ? order : strcmp(left, right);
 }
 
-/* Files in the folder of paths[i] that match, and stand in no row. */
+/* The files beside those of rows. */
+typedef struct beside_search {
+    const taking *t;
+    char *const *paths; /* of all rows, sorted */
+    size_t count;
+    size_t added; /* bytes before the path as rows have it: "./" */
+    uint64_t found;
+} beside_search;
+
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    const beside_search *search = user;
+    const presto_option *match = presto__pipeline_source_option(search->t->pipeline, "match");
+    bool matches = false;
+    (void)folder, (void)err;
+    for (size_t m = 0; m < match->text_count && name[0] != '.'; m++)
+        matches = matches || fnmatch(match->texts[m], name, FNM_CASEFOLD) == 0;
+    *wanted_out = matches;
+    return PRESTO_OK;
+}
+
+static presto_status count_found(void *user, const presto__listed *found, presto_error *err) {
+    beside_search *search = user;
+    const char *shown = found->path + search->added;
+    (void)err;
+    search->found +=
+        found->info != NULL && found->info->type == PRESTO__OBJECT_FILE &&
+        strcmp(shown, search->t->file) != 0 &&
+        bsearch(&shown, search->paths, search->count, sizeof *search->paths, compare_paths) == NULL;
+    return PRESTO_OK;
+}
+
+/* Files in the folder of paths[i] that match, and stand in no row. A folder that cannot be listed has
+ * none. */
 static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
-    const presto_option *match = presto__pipeline_source_option(t->pipeline, "match");
-    size_t bytes = folder_bytes(paths[i]), added = bytes == 0 ? 2 : 0;
+    size_t bytes = folder_bytes(paths[i]);
+    beside_search search = {
+        .t = t, .paths = paths, .count = count, .added = bytes == 0 ? strlen("./") : 0};
+    const presto__list list = {
+        .user = &search, .name = want_name, .found = count_found, .is_shallow = true};
     char *folder = bytes == 0 ? strdup("./") : strndup(paths[i], bytes);
-    DIR *dir = folder == NULL ? NULL : opendir(folder);
-    const struct dirent *entry;
-    uint64_t found = 0;
-    while (dir != NULL && presto__stop_check(NULL) == PRESTO_OK && (entry = readdir(dir)) != NULL) {
-        bool matches = false;
-        struct stat info;
-        for (size_t m = 0; m < match->text_count && entry->d_name[0] != '.'; m++)
-            matches = matches || fnmatch(match->texts[m], entry->d_name, FNM_CASEFOLD) == 0;
-        char *path = matches ? presto__join_path(folder, entry->d_name) : NULL;
-        const char *shown = path == NULL ? NULL : path + added;
-        if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-            strcmp(shown, t->file) != 0 &&
-            bsearch(&shown, paths, count, sizeof *paths, compare_paths) == NULL)
-            found++;
-        free(path);
-    }
-    if (dir != NULL)
-        closedir(dir);
+    if (folder != NULL && presto__path_can_be_listed(folder))
+        (void)presto__object_list(folder, &list, NULL);
     free(folder);
-    return found;
+    return search.found;
 }
 
 static presto_status tell(taking *t, char **paths, presto_error *err) {
@@ -778,6 +798,7 @@ static presto_status fill(presto__files *source, const presto__files_request *re
     free(t.where_columns);
     presto__classes_done(&t.given);
     presto__manifest_root_done(&t.root);
+    presto__file_finder_done(&t.finder);
     presto__manifest_done(&t.table);
     return status;
 }

@@ -32,10 +32,10 @@ static void set_up(void) {
     dir = presto_check_temp_dir();
     files = (presto__files){.file_count = 0};
     for (size_t i = 0; i < FILES; i++) {
-        struct stat info;
+        presto__object_info info;
         presto_check_write_file(path_of(i), presto_span_of_text("values"));
-        ck_assert_int_eq(stat(path_of(i), &info), 0);
-        inodes[i] = info.st_ino;
+        ck_assert_ok(presto__object_find(path_of(i), &info, &err), &err);
+        inodes[i] = (ino_t)info.identity[1];
         ck_assert_ok(presto__files_add(&files, path_of(i), 0, &info, &err), &err);
     }
     files.file_count = (size_t)files.base.full_count;

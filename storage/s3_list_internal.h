@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of a bucket's keys (ListObjectsV2): pages of up to 1,000, of which one or a few are in
+ * memory, however many keys there are.
+ */
+#ifndef PRESTO_S3_LIST_INTERNAL_H
+#define PRESTO_S3_LIST_INTERNAL_H
+
+#include "remote_internal.h"
+
+/** One entry of a page. */
+typedef struct presto__s3_item {
+    presto_span key; /* with a 0 behind it that does not count; of a prefix, it ends with '/' */
+    bool is_prefix;  /* of the keys that go on behind it */
+    uint64_t bytes;
+    int64_t mtime_ns;
+    presto_span etag; /* as it stands there */
+} presto__s3_item;
+
+/** A page. Zero-initialise. */
+typedef struct presto__s3_page {
+    presto_arena texts;
+    presto__s3_item *items;
+    size_t count, capacity;
+    bool is_truncated;
+    presto_span next; /* the token that asks for the next page; empty: there is none */
+} presto__s3_page;
+
+/**
+ * Take a page from its XML, in the place of what it holds.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX (no such XML, a key with a NUL, a size that is no number);
+ *          PRESTO_ERR_LIMIT (a key of more than 4 KiB); as presto__xml_read.
+ */
+presto_status presto__s3_page_parse(presto_span xml, presto__s3_page *page, presto_error *err);
+void presto__s3_page_done(presto__s3_page *page);
+
+/** As presto__storage_kind.list. `name` is a folder, with or without a '/' at its end: all keys that
+ * begin with it and a '/'. */
+presto_status presto__s3_list(const presto__remote_name *name, const presto__list *list,
+                              presto_error *err);
+/** Is there a key that stands below the name? PRESTO_ERR_NOT_FOUND: none. */
+presto_status presto__s3_find_below(const presto__remote_name *name, presto_error *err);
+
+#endif
