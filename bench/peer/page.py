@@ -199,7 +199,7 @@ def into_readme(text, figures):
     tail = rest[rest.index(end):]
     said = ("Beside other loaders, into Python, on one machine ([docs/performance.md](docs/performance.md) has all figures, and says\n"
             "where Presto is not ahead):\n\n"
-            "![Samples a second of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData and DALI as a share of Presto's, for each\n"
+            "![Samples a second of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData, DALI and FFCV as a share of Presto's, for each\n"
             "workload](docs/performance.png)\n")
     below = "Ratios are taken within a round, so they are not the quotients of the medians.\n"
     return f"{head}{begin}{said}\n{short(figures)}\n\n{below}{tail}"

@@ -12,7 +12,7 @@ from page import BARE  # noqa: E402
 
 # Colours that the colour-blind tell apart (Okabe and Ito), and a shape each.
 LOOKS = {"tf": ("#D55E00", "o"), "torch": ("#CC79A7", "s"), "grain": ("#009E73", "^"), "wds": ("#56B4E9", "D"), "mds": ("#E69F00", "v"),
-         "litdata": ("#0072B2", "P"), "dali": ("#8A8A00", "X"), BARE: ("#999999", "|")}
+         "litdata": ("#0072B2", "P"), "dali": ("#8A8A00", "X"), "ffcv": ("#56B4E9", "h"), BARE: ("#999999", "|")}
 
 
 def share(figures, workload, peer):
