@@ -23,6 +23,12 @@ import time
 import urllib.parse
 
 
+def range_of(handler):
+    """The first and the last byte that are asked for; of all, without a range."""
+    first, _, last = handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
+    return int(first), int(last) if last else 1 << 62
+
+
 class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 128
@@ -183,7 +189,8 @@ class Faulty(Served):
     """A proxy before another server. Of `rate` of the requests, each fails in one of the ways of `kinds`:
 
     503, 500, 429: an answer with that code; reset: the connection is reset within the body; cut: it is closed there; silent: it is
-    closed without an answer; flip: one bit of the body is another one, but not twice of one range (`flips_again`: always).
+    closed without an answer; flip: one bit of the body is another one, and the next answer with any of its
+    bytes is right (`flips_again`: perhaps not).
     """
 
     def __init__(self, upstream, kinds, rate=0.2, seed=1, flips_again=False, only=""):
@@ -192,15 +199,15 @@ class Faulty(Served):
         self.random, self.flips_again, self.flipped, self.only = random.Random(seed), flips_again, set(), only
 
     def fault_of(self, handler):
+        path, (first, last) = handler.path, range_of(handler)
         with self.lock:
-            if self.only not in handler.path or self.random.random() >= self.rate:
+            again = {one for one in self.flipped if one[0] == path and first <= one[2] and one[1] <= last}
+            self.flipped -= again
+            if again or self.only not in path or self.random.random() >= self.rate:
                 return None
             kind = self.random.choice(self.kinds)
-            what = handler.path, handler.headers.get("Range")
             if kind == "flip" and not self.flips_again:
-                if what in self.flipped:
-                    return None
-                self.flipped.add(what)
+                self.flipped.add((path, first, last))
             self.counts[kind] += 1
             return kind
 

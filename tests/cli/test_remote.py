@@ -269,7 +269,7 @@ class Http(Remote):
         whole, damaged = self.new("whole"), self.new("damaged")
         whole.write_bytes(gzip.compress(b"".join(stored), 1))
         self.assertEqual(run("presto-inspect", "index", whole).returncode, 0)
-        stored[7] = stored[7][:100] + b"?" + stored[7][101:]
+        stored[7] = stored[7][:100] + bytes([stored[7][100] ^ 0x40]) + stored[7][101:]
         damaged.write_bytes(gzip.compress(b"".join(stored), 1))
         with servers.Files(self.folder) as server:
             url = f"{server.url}/{damaged.name}"
