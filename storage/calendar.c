@@ -24,14 +24,15 @@ static int number(const char *text, int count) {
 
 /* What stands behind the seconds, as seconds that the time is ahead of UTC. */
 static bool zone(const char *text, int *ahead_s_out) {
-    int hours = number(text + 1, 2);
-    int minutes = hours < 0 ? -1 : number(text + (text[3] == ':' ? 4 : 3), 2);
     *ahead_s_out = 0;
     if (text[0] == '\0' || strcmp(text, "Z") == 0 || strcmp(text, "z") == 0 ||
         strcmp(text, "UTC") == 0)
         return true;
-    if ((text[0] != '+' && text[0] != '-') || hours < 0 || hours > 23 || minutes < 0 ||
-        minutes > 59 || strlen(text) != (text[3] == ':' ? 6 : 5))
+    if ((text[0] != '+' && text[0] != '-') || strlen(text) < 5 ||
+        strlen(text) != (text[3] == ':' ? 6 : 5))
+        return false;
+    int hours = number(text + 1, 2), minutes = number(text + (text[3] == ':' ? 4 : 3), 2);
+    if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
         return false;
     *ahead_s_out = (text[0] == '+' ? 60 : -60) * (60 * hours + minutes);
     return true;
