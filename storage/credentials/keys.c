@@ -5,7 +5,7 @@
  *
  * New keys are got when the old ones have little time left: a quarter of what they had, 15 minutes
  * at most. If that fails, or gives no later ones, it is tried again after a tenth of the time that
- * is left, 1 minute at most; the old ones are used until they expire.
+ * is left, 1 second at least and 1 minute at most; the old ones are used until they expire.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +18,7 @@
 #include "chain_internal.h"
 
 #define MOST_AHEAD_S 900
+#define LEAST_PAUSE_S 1
 #define MOST_PAUSE_S 60
 #define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
 
@@ -239,7 +240,8 @@ static void end_attempt(presto__credentials *set, presto__keys *made, const pres
     }
     if (set->keys != NULL && set->keys->until_s <= had_until_s) { /* no later ones */
         int64_t pause_s = (set->keys->until_s - now_s) / 10;
-        set->next_try_s = now_s + (pause_s < MOST_PAUSE_S ? pause_s : MOST_PAUSE_S);
+        pause_s = pause_s < MOST_PAUSE_S ? pause_s : MOST_PAUSE_S;
+        set->next_try_s = now_s + (pause_s > LEAST_PAUSE_S ? pause_s : LEAST_PAUSE_S);
     }
     (void)pthread_cond_broadcast(&sets.ended);
 }
@@ -307,10 +309,9 @@ static presto_status have_keys(presto__credentials *set, presto_error *err) {
             set->is_asking = true;
             pthread_mutex_unlock(&sets.lock);
             presto_status status = attempt(set, err); /* has taken the lock */
-            if (status == PRESTO_OK || status == PRESTO_ERR_STOPPED ||
-                !are_valid(set->keys, (int64_t)time(NULL)))
-                return status;
-            continue; /* with the old ones */
+            bool has_old =
+                status != PRESTO_ERR_STOPPED && are_valid(set->keys, (int64_t)time(NULL));
+            return has_old ? PRESTO_OK : status;
         }
         PRESTO_TRY(wait_for_attempt(set, err));
         /* Whoever asked may have been stopped: that is not this one's failure. */

@@ -126,6 +126,28 @@ START_TEST(a_failure_is_that_of_all_who_waited_and_the_next_one_asks_again) {
 }
 END_TEST
 
+START_TEST(a_failure_while_old_keys_hold_is_not_repeated_at_once) {
+    set_up(8, "[ \"$n\" -le 1 ] || exit 3");
+    presto__credentials *credentials = found();
+    const presto__keys *first, *keys;
+    ck_assert_ok(presto__keys_acquire(credentials, &first, &err), &err);
+    while (time(NULL) < first->until_s - 2) /* so long before, others are asked for */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    for (int i = 0; i < 200; i++) {
+        presto_status status = presto__keys_acquire(credentials, &keys, &err);
+        if (time(NULL) >= first->until_s) /* this machine is slow */
+            break;
+        ck_assert_ok(status, &err);
+        presto__keys_release(keys);
+    }
+    ck_assert_uint_ge(calls(), 2);
+    ck_assert_uint_le(calls(), 4); /* once a second */
+    presto__keys_release(first);
+    presto__credentials_release(credentials);
+    tear_down();
+}
+END_TEST
+
 START_TEST(one_set_serves_all_as_long_as_the_environment_is_the_same) {
     set_up(3600, "");
     presto__credentials *one = found(), *same = found();
@@ -210,6 +232,7 @@ int main(void) {
     const TTest *const tests[] = {
         keys_that_expire_in_three_seconds_are_got_once_more_for_64_that_ask,
         a_failure_is_that_of_all_who_waited_and_the_next_one_asks_again,
+        a_failure_while_old_keys_hold_is_not_repeated_at_once,
         one_set_serves_all_as_long_as_the_environment_is_the_same,
         keys_that_a_server_calls_expired_are_replaced_once,
         a_child_of_fork_does_not_wait_for_a_thread_of_its_parent,
