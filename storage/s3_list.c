@@ -667,7 +667,9 @@ presto_status presto__s3_find_below(const presto__remote_name *name, presto_erro
     key_pages pages = pages_of(&listing, presto_span_of_text(listing.prefix), NULL);
     pages.most_keys = 1;
     presto_status status = next_page(&pages, true, err);
-    if (status == PRESTO_OK && pages.page.count == 0)
+    while (status == PRESTO_OK && pages.page.count == 0) /* a page may be empty, and not the last */
+        status = next_page(&pages, false, err);
+    if (status == PRESTO_END)
         status = fail_list(
             &listing,
             presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no key begins with that"),

@@ -494,7 +494,7 @@ typedef struct server_check {
 static presto_status ask_server(void *user, size_t i, presto_error *err) {
     const server_check *check = user;
     const presto_dataset_shard *says = &presto_dataset_get_info(check->dataset)->shards[i];
-    presto__object_checksum checksum;
+    presto__object_checksum checksum = {0};
     presto_error why;
     presto_status status =
         presto__object_checksum_of(presto_dataset_shard_path(check->dataset, i), &checksum, &why);

@@ -23,7 +23,9 @@ static bool is_key(presto_span text, const char *key) {
 
 /* Is the line's section, which begins with a '[', the one that is wanted? */
 static bool is_section(presto_span line, const presto__ini_place *place) {
-    if (line.bytes < 2 || line.data[line.bytes - 1] != ']')
+    while (line.bytes > 0 && line.data[line.bytes - 1] != ']') /* what stands behind is ignored */
+        line.bytes--;
+    if (line.bytes < 2)
         return false;
     presto_span inside = trimmed(presto_span_of(line.data + 1, line.bytes - 2));
     if (place->kind == NULL)

@@ -4,70 +4,88 @@
  * folders can be listed, the folder of a file is listed once, and all questions about it are answered
  * from that.
  */
+#define _GNU_SOURCE /* tdestroy */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 
 #include "../../../base/file_internal.h"
 #include "source_files_internal.h"
 
 /* A file of a folder that was listed. */
-struct presto__known_file {
+typedef struct known_file {
     char *path;
     presto__object_info info;
+} known_file;
+
+struct presto__known_folder {
+    char *path;
+    known_file *files; /* sorted by path when the folder has been listed */
+    size_t count, capacity;
 };
+typedef struct presto__known_folder known_folder;
+
+static void free_folder(void *user) {
+    known_folder *folder = user;
+    for (size_t i = 0; i < folder->count; i++)
+        free(folder->files[i].path);
+    free(folder->files);
+    free(folder->path);
+    free(folder);
+}
 
 static presto_status add_found(void *user, const presto__listed *found, presto_error *err) {
-    presto__file_finder *finder = user;
+    known_folder *folder = user;
     if (found->info == NULL)
         return PRESTO_OK;
-    if (finder->count == finder->capacity) {
-        size_t capacity = finder->capacity == 0 ? 256 : 2 * finder->capacity;
-        presto__known_file *files = realloc(finder->files, capacity * sizeof *files);
+    if (folder->count == folder->capacity) {
+        size_t capacity = folder->capacity == 0 ? 256 : 2 * folder->capacity;
+        known_file *files = realloc(folder->files, capacity * sizeof *files);
         if (files == NULL)
             return presto_fail_memory(err, capacity * sizeof *files);
-        finder->files = files;
-        finder->capacity = capacity;
+        folder->files = files;
+        folder->capacity = capacity;
     }
-    presto__known_file *file = &finder->files[finder->count];
-    *file = (presto__known_file){strdup(found->path), *found->info};
+    known_file *file = &folder->files[folder->count];
+    *file = (known_file){strdup(found->path), *found->info};
     if (file->path == NULL)
         return presto_fail_memory(err, strlen(found->path));
-    finder->count++;
+    folder->count++;
     return PRESTO_OK;
 }
 
 static int compare_files(const void *a, const void *b) {
-    return strcmp(((const presto__known_file *)a)->path, ((const presto__known_file *)b)->path);
+    return strcmp(((const known_file *)a)->path, ((const known_file *)b)->path);
 }
 
 static int compare_to_file(const void *path, const void *file) {
-    return strcmp(path, ((const presto__known_file *)file)->path);
+    return strcmp(path, ((const known_file *)file)->path);
 }
 
-static int compare_texts(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+static int compare_folders(const void *a, const void *b) {
+    return strcmp(((const known_folder *)a)->path, ((const known_folder *)b)->path);
 }
 
-static bool is_listed(const presto__file_finder *finder, const char *folder) {
-    return finder->folder_count > 0 && bsearch(&folder, finder->folders, finder->folder_count,
-                                               sizeof *finder->folders, compare_texts) != NULL;
-}
-
-/* Takes over `folder`. */
-static presto_status list_folder(presto__file_finder *finder, char *folder, presto_error *err) {
-    const presto__list list = {.user = finder, .found = add_found, .is_shallow = true};
-    char **folders = realloc(finder->folders, (finder->folder_count + 1) * sizeof *finder->folders);
-    if (folders == NULL) {
-        free(folder);
-        return presto_fail_memory(err, (finder->folder_count + 1) * sizeof *folders);
+/* Takes over `path`. */
+static presto_status list_folder(presto__file_finder *finder, char *path, presto_error *err) {
+    known_folder *folder = calloc(1, sizeof *folder);
+    if (folder == NULL) {
+        free(path);
+        return presto_fail_memory(err, sizeof *folder);
     }
-    finder->folders = folders;
-    folders[finder->folder_count++] = folder;
-    presto_status status = presto__object_list(folder, &list, err);
-    qsort(folders, finder->folder_count, sizeof *folders, compare_texts);
-    if (finder->count > 1)
-        qsort(finder->files, finder->count, sizeof *finder->files, compare_files);
-    return status;
+    folder->path = path;
+    const presto__list list = {.user = folder, .found = add_found, .is_shallow = true};
+    presto_status status = presto__object_list(path, &list, err);
+    if (status >= 0 && tsearch(folder, &finder->folders, compare_folders) == NULL)
+        status = presto_fail_memory(err, sizeof *folder);
+    if (status < 0) {
+        free_folder(folder);
+        return status;
+    }
+    if (folder->count > 1)
+        qsort(folder->files, folder->count, sizeof *folder->files, compare_files);
+    finder->last = folder;
+    return PRESTO_OK;
 }
 
 /* As the other, by a question for each file. */
@@ -95,14 +113,21 @@ presto_status presto__file_find(presto__file_finder *finder, const char *path,
     char *folder = presto__folder_of(path);
     if (folder == NULL)
         return presto_fail_memory(err, strlen(path));
-    if (is_listed(finder, folder))
+    known_folder wanted = {.path = folder};
+    bool is_last = finder->last != NULL && strcmp(finder->last->path, folder) == 0;
+    known_folder **listed =
+        is_last ? &finder->last
+                : (known_folder **)tfind(&wanted, &finder->folders, compare_folders);
+    if (listed != NULL) {
+        finder->last = *listed;
         free(folder);
-    else
+    } else {
         PRESTO_TRY(list_folder(finder, folder, err));
-    const presto__known_file *found =
-        finder->count == 0
-            ? NULL
-            : bsearch(path, finder->files, finder->count, sizeof *finder->files, compare_to_file);
+    }
+    const known_file *found = finder->last->count == 0
+                                  ? NULL
+                                  : bsearch(path, finder->last->files, finder->last->count,
+                                            sizeof *finder->last->files, compare_to_file);
     *errno_out = found == NULL ? ENOENT : 0;
     if (found != NULL)
         *info_out = found->info;
@@ -110,11 +135,6 @@ presto_status presto__file_find(presto__file_finder *finder, const char *path,
 }
 
 void presto__file_finder_done(presto__file_finder *finder) {
-    for (size_t i = 0; i < finder->count; i++)
-        free(finder->files[i].path);
-    for (size_t i = 0; i < finder->folder_count; i++)
-        free(finder->folders[i]);
-    free(finder->files);
-    free(finder->folders);
-    *finder = (presto__file_finder){.count = 0};
+    tdestroy(finder->folders, free_folder);
+    *finder = (presto__file_finder){.folders = NULL};
 }

@@ -146,14 +146,10 @@ presto_status presto__source_file_read(const presto__file_request *request, pres
 
 /* ---- find_files.c: files that a table names ---- */
 
-typedef struct presto__known_file presto__known_file;
-
 /** What is known of files so far. Used by one thread. Zero-initialise. */
 typedef struct presto__file_finder {
-    presto__known_file *files; /* of listed folders, by path */
-    size_t count, capacity;
-    char **folders; /* listed ones, sorted */
-    size_t folder_count;
+    void *folders;                     /* listed ones, a tree of <search.h> */
+    struct presto__known_folder *last; /* of the file that was looked up last; NULL: none */
 } presto__file_finder;
 
 /**

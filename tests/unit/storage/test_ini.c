@@ -58,6 +58,7 @@ START_TEST(values_are_found_as_the_aws_tools_find_them) {
     check_plain("[default]\nregion", "default", "region", NULL);
     check_plain("[default\nregion=1", "default", "region", NULL);
     check_plain("[", "", "region", NULL);
+    check_plain("[a] # mine\nregion=1\n[b\nregion=2", "a", "region", "1");
 }
 END_TEST
 
