@@ -244,7 +244,7 @@ static void free_unused(presto__flight *flight) {
         return;
     free_data(&both[0]);
     free_data(&both[1]);
-    presto_buffer_done(&flight->message.text);
+    presto__message_done(&flight->message);
     free(flight);
 }
 
@@ -728,7 +728,7 @@ void presto__ahead_note_success(void) {
 /* ---- beginnings ---- */
 
 static void free_beginning(beginning *one) {
-    presto_buffer_done(&one->message.text);
+    presto__message_done(&one->message);
     if (one->self != NULL)
         one->address->free(one->self);
     free(one->head);

@@ -109,7 +109,7 @@ static presto_status add_token(const char *token, presto__message *message, pres
         status = presto_buffer_append(&value, presto_span_of_text(token), err);
     if (status == PRESTO_OK)
         status = presto__message_add(message, "Authorization", presto_buffer_span(&value), err);
-    presto_buffer_done(&value);
+    presto__forget_buffer(&value);
     return status;
 }
 
@@ -122,7 +122,8 @@ static presto_status gs_write(void *user, const presto__remote_wish *wish, prest
     presto_status status =
         presto_buffer_append(&message->text, presto_span_of(self->url, strlen(self->url) + 1), err);
     if (status == PRESTO_OK &&
-        wish->has_range) { /* as it is stored, whatever it is compressed by */
+        (wish->has_range ||
+         wish->is_checksum)) { /* as it is stored, whatever it is compressed by */
         status = presto__message_add(message, "Accept-Encoding", presto_span_of_text("gzip"), err);
     }
     if (status == PRESTO_OK)
@@ -130,6 +131,10 @@ static presto_status gs_write(void *user, const presto__remote_wish *wish, prest
     if (status == PRESTO_OK && wish->generation != NULL)
         status = presto__message_add(message, "x-goog-if-generation-match",
                                      presto_span_of_text(wish->generation), err);
+    if (status == PRESTO_OK && keys->token != NULL)
+        status = presto__check_secure("Google Cloud Storage (set PRESTO_GS_ANONYMOUS=1 for a "
+                                      "server that plays it)",
+                                      self->url, err);
     if (status == PRESTO_OK && keys->token != NULL)
         status = add_token(keys->token, message, err);
     presto__keys_release(keys);
@@ -154,6 +159,12 @@ static presto_status gs_open(const char *path, presto__object *object_out,
 static presto_status gs_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_gs, &address, path};
     return presto__remote_find(&name, info_out, err);
+}
+
+static presto_status gs_checksum(const char *path, presto__object_checksum *checksum_out,
+                                 presto_error *err) {
+    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    return presto__remote_checksum(&name, checksum_out, err);
 }
 
 /* Its whole beginning is requested, whatever the number of bytes. */
@@ -195,6 +206,7 @@ const presto__storage_kind presto__storage_gs = {
     .read = presto__remote_read,
     .look = presto__remote_look,
     .find = gs_find,
+    .checksum = gs_checksum,
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,
     .will_open = gs_will_open,

@@ -50,6 +50,26 @@ static struct {
     } at[PINS];
 } pins = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* A child of fork gets what is kept, and no lock that a thread of its parent held. */
+static void before_fork(void) {
+    pthread_mutex_lock(&pins.lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&pins.lock);
+}
+
+static void register_fork(void) {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void lock_pins(void) {
+    (void)pthread_once(&once, register_fork);
+    pthread_mutex_lock(&pins.lock);
+}
+
 static bool hf_owns(const char *path) {
     return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
 }
@@ -61,7 +81,7 @@ static char *joined(const char *const *texts) {
     for (; *texts != NULL && status == PRESTO_OK; texts++)
         status = presto_buffer_append(&out, presto_span_of_text(*texts), NULL);
     char *text = status == PRESTO_OK ? presto_span_to_text(presto_buffer_span(&out)) : NULL;
-    presto_buffer_done(&out);
+    presto__forget_buffer(&out); /* a token may be in it */
     return text;
 }
 #define JOINED(...) joined((const char *const[]){__VA_ARGS__, NULL})
@@ -81,17 +101,29 @@ static char *token_file(void) {
     return user == NULL ? NULL : JOINED(user, "/.cache/huggingface/token");
 }
 
+/* What huggingface_hub takes for yes. */
+static bool is_switched_on(const char *name) {
+    static const char *const words[] = {"1", "on", "yes", "true"};
+    const char *value = presto__variable(name);
+    for (size_t i = 0; value != NULL && i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(value, words[i]) == 0)
+            return true;
+    return false;
+}
+
 /* *token_out NULL: there is none. */
 static presto_status find_token(char **token_out, presto_error *err) {
     const char *named = presto__variable("HF_TOKEN");
     presto_buffer text = {0};
     presto_status status = PRESTO_OK;
     *token_out = NULL;
+    if (is_switched_on("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
+        return PRESTO_OK;
     if (named == NULL)
         named = presto__variable("HUGGING_FACE_HUB_TOKEN");
     if (named != NULL) {
         status = presto_buffer_append(&text, presto_span_of_text(named), err);
-    } else if (presto__variable("HF_HUB_DISABLE_IMPLICIT_TOKEN") == NULL) {
+    } else {
         char *file = token_file();
         status = file == NULL ? PRESTO_END : presto__small_file(file, &text, err);
         free(file);
@@ -108,7 +140,7 @@ static presto_status find_token(char **token_out, presto_error *err) {
         *token_out = presto_span_to_text(presto_buffer_span(&text));
         status = *token_out == NULL ? presto_fail_memory(err, text.bytes) : PRESTO_OK;
     }
-    presto_buffer_done(&text);
+    presto__forget_buffer(&text);
     return status;
 }
 
@@ -167,10 +199,8 @@ static presto_status place(hf_address *self, const char *path, presto_error *err
 
 static void hf_free(void *user) {
     hf_address *self = user;
-    if (self->token != NULL)
-        memset(self->token, 0, strlen(self->token));
     free(self->hub);
-    free(self->token);
+    presto__forget(self->token);
     free(self->repo);
     free(self->revision);
     free(self->file);
@@ -209,7 +239,7 @@ static char *pin_key(const hf_address *self) {
 static void find_pin(const hf_address *self, char commit[COMMIT_BYTES]) {
     char *key = pin_key(self);
     commit[0] = '\0';
-    pthread_mutex_lock(&pins.lock);
+    lock_pins();
     for (size_t i = 0; i < PINS && key != NULL && pins.at[i].key != NULL; i++)
         if (strcmp(pins.at[i].key, key) == 0)
             memcpy(commit, pins.at[i].commit, COMMIT_BYTES);
@@ -226,7 +256,7 @@ static void set_pin(const hf_address *self, const char *commit) {
         free(key);
         return;
     }
-    pthread_mutex_lock(&pins.lock);
+    lock_pins();
     while (i < PINS && pins.at[i].key != NULL && strcmp(pins.at[i].key, key) != 0)
         i++;
     if (i < PINS && pins.at[i].key == NULL) {
@@ -265,8 +295,7 @@ static presto_status hf_write(void *user, const presto__remote_wish *wish, prest
     if (value == NULL)
         return presto_fail_memory(err, strlen(self->token));
     status = presto__message_add(message, "Authorization", presto_span_of_text(value), err);
-    memset(value, 0, strlen(value));
-    free(value);
+    presto__forget(value);
     return status;
 }
 

@@ -45,12 +45,32 @@ static struct {
     size_t next; /* is used next, for the least recently named one */
 } regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* A child of fork gets what is kept, and no lock that a thread of its parent held. */
+static void before_fork(void) {
+    pthread_mutex_lock(&regions.lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&regions.lock);
+}
+
+static void register_fork(void) {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void lock_regions(void) {
+    (void)pthread_once(&once, register_fork);
+    pthread_mutex_lock(&regions.lock);
+}
+
 /* With a new one: keep it. Else set it to a copy of what is kept. */
 static presto_status share_region(const char *bucket, const char *learned, char **region_io,
                                   presto_error *err) {
     presto_status status = PRESTO_OK;
     size_t i = 0;
-    pthread_mutex_lock(&regions.lock);
+    lock_regions();
     while (i < REGIONS && strcmp(regions.at[i].bucket, bucket) != 0)
         i++;
     if (learned != NULL) {
@@ -238,7 +258,7 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
         ADD("x-amz-security-token", keys->token);
     if (self->settings.pays)
         ADD("x-amz-request-payer", "requester");
-    if (self->settings.customer_key[0] != '\0') {
+    if (self->settings.customer_key[0] != '\0' && wish->query_count == 0) { /* lists need none */
         ADD("x-amz-server-side-encryption-customer-algorithm", "AES256");
         ADD("x-amz-server-side-encryption-customer-key", self->settings.customer_key);
         ADD("x-amz-server-side-encryption-customer-key-MD5", self->settings.customer_md5);

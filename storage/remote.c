@@ -144,7 +144,7 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
         status = presto__http_transfer(&request, answer, err);
         answer->keys = message.keys;
     }
-    presto_buffer_done(&message.text);
+    presto__message_done(&message);
     return status;
 }
 

@@ -61,7 +61,10 @@ typedef struct presto__remote_name {
     const char *path;
 } presto__remote_name;
 
-/** Append the header "NAME: VALUE". */
+/** Give its memory back, overwritten: there are tokens in it. */
+void presto__message_done(presto__message *message);
+
+/** Append the header "NAME: VALUE". PRESTO_ERR_ARGUMENT: the value would be several lines. */
 presto_status presto__message_add(presto__message *message, const char *name, presto_span value,
                                   presto_error *err);
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../base/file_internal.h"
+#include "credentials/credentials_internal.h"
 #include "curl_internal.h"
 
 #define FIRST_WAIT_NS UINT64_C(50000000) /* the bound of the first wait */
@@ -28,8 +29,18 @@ static presto_status add_piece(presto_buffer *out, const char *text, presto_erro
     return presto_buffer_append(out, presto_span_of_text(text), err);
 }
 
+void presto__message_done(presto__message *message) {
+    presto__forget_buffer(&message->text);
+}
+
 presto_status presto__message_add(presto__message *message, const char *name, presto_span value,
                                   presto_error *err) {
+    for (size_t i = 0; i < value.bytes; i++) /* it would be a line of its own */
+        if (value.data[i] == '\r' || value.data[i] == '\n' || value.data[i] == '\0')
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "the header %s would have a line's end in its value: look at what "
+                               "the keys and their token are set to",
+                               name);
     if (message->header_count == PRESTO__MOST_HEADERS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "a request has too many headers");

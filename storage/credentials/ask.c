@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions for keys. What was sent is never in a message. */
+#define _GNU_SOURCE /* memmem */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "provider_internal.h"
 
 #define FIRST_PAUSE_NS 100000000L
+#define LEAST_TOKEN_BYTES 32
 
 presto_status presto__append_texts(presto_buffer *out, presto_error *err, ...) {
     va_list texts;
@@ -73,11 +75,43 @@ static void say(const presto__http_answer *answer, char *text, size_t room) {
     text[at] = '\0';
 }
 
+static bool was_sent(const presto__question *question, const char *text, size_t bytes) {
+    presto_span body = question->body;
+    bool was = body.bytes > 0 && memmem(body.data, body.bytes, text, bytes) != NULL;
+    for (size_t i = 0; i < question->header_count && !was; i++) {
+        const char *header = question->headers[i];
+        was = memmem(header, strlen(header), text, bytes) != NULL;
+    }
+    return was;
+}
+
+/* An answer may repeat what was asked, with the token in it: what is as long as one is not shown. */
+static void hide_sent(const presto__question *question, char *text) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-";
+    char *to = text;
+    while (*text != '\0') {
+        size_t bytes = strspn(text, letters);
+        if (bytes >= LEAST_TOKEN_BYTES && was_sent(question, text, bytes)) {
+            memcpy(to, "...", 3);
+            to += 3;
+            text += bytes;
+            continue;
+        }
+        bytes = bytes == 0 ? 1 : bytes;
+        memmove(to, text, bytes);
+        to += bytes;
+        text += bytes;
+    }
+    *to = '\0';
+}
+
 static presto_status fail(const presto__question *question, const presto__http_answer *answer,
                           presto_error *err) {
     char words[200];
     presto_span host = presto__host_of(question->url);
     say(answer, words, sizeof words);
+    hide_sent(question, words);
     if (answer->is_longer)
         return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "%s (%.*s) answers with too much",
                            question->whom, (int)host.bytes, (const char *)host.data);

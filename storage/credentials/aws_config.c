@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aws_config_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "../../base/file_internal.h"
+#include "credentials_internal.h"
 #include "ini_internal.h"
 
 const char *presto__variable(const char *name) {
@@ -24,10 +26,19 @@ char *presto__in_home(const char *name) {
     return home == NULL ? NULL : presto__join_path(home, name);
 }
 
+/* Is it a place where nothing can be: /dev/null, or in a folder that this user may not look into, as
+ * the home of root? The tools of AWS pass over both. */
+static bool is_nowhere(const char *path) {
+    struct stat info;
+    return strcmp(path, "/dev/null") == 0 || (stat(path, &info) != 0 && errno == EACCES);
+}
+
 static presto_status read_text(const char *path, presto_buffer *out, presto_error *err) {
     struct stat info;
     int fd;
     presto_error why;
+    if (is_nowhere(path))
+        return PRESTO_END;
     presto_status status = presto__open_regular(path, &fd, &info, &why);
     if (status == PRESTO_ERR_NOT_FOUND)
         return PRESTO_END;
@@ -97,8 +108,8 @@ presto_status presto__aws_config_read(presto__aws_config *config_out, presto_err
 }
 
 void presto__aws_config_done(presto__aws_config *config) {
-    presto_buffer_done(&config->credentials);
-    presto_buffer_done(&config->config);
+    presto__forget_buffer(&config->credentials);
+    presto__forget_buffer(&config->config);
     free(config->profile);
     config->profile = NULL;
 }

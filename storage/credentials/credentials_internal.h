@@ -76,4 +76,10 @@ presto_span presto__host_of(const char *url);
 /** Is it this machine: "localhost", 127.0.0.0/8 or ::1? */
 bool presto__is_loopback(presto_span host);
 
+/* ---- secrets.c ---- */
+
+/** Free memory that holds a secret, and overwrite it before. NULL is fine. */
+void presto__forget(char *secret);
+void presto__forget_buffer(presto_buffer *secret);
+
 #endif

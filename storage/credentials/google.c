@@ -45,7 +45,7 @@ static presto_status take_token(presto_span text, const char *whose, presto__key
     const char *token = presto__token_member(object, "access_token");
     const json_t *left = json_object_get(object, "expires_in");
     presto_status status = PRESTO_OK;
-    if (token == NULL || strpbrk(token, " \t\r\n") != NULL || json_integer_value(left) <= 0 ||
+    if (token == NULL || !presto__is_plain(token) || json_integer_value(left) <= 0 ||
         json_integer_value(left) > MOST_TOKEN_S)
         status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                              "%s gives no access_token with expires_in", whose);
@@ -221,7 +221,7 @@ static presto_status impersonate(const char *url, const json_t *delegates, prest
         object = presto__token_json(presto_buffer_span(&answer), "Google", &why);
         const char *token = presto__token_member(object, "accessToken");
         const char *until = presto__token_member(object, "expireTime");
-        if (token == NULL || strpbrk(token, " \t\r\n") != NULL || until == NULL ||
+        if (token == NULL || !presto__is_plain(token) || until == NULL ||
             !presto__calendar_parse(presto_span_of_text(until), &keys_out->until_s))
             status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                  "Google's service for accounts gives no accessToken with "

@@ -48,9 +48,6 @@ extern const presto__provider presto__provider_google_file, presto__provider_goo
 
 /** Free its texts, and overwrite them before. */
 void presto__keys_done(presto__keys *keys);
-/** Free memory that holds a secret, and overwrite it before. NULL is fine. */
-void presto__forget(char *secret);
-void presto__forget_buffer(presto_buffer *secret);
 
 /* ---- ask.c ---- */
 
@@ -89,6 +86,8 @@ typedef struct presto__key_names {
 json_t *presto__token_json(presto_span text, const char *whose, presto_error *err);
 /** A member that is a text; NULL: there is none, or it is empty. Borrowed. */
 const char *presto__token_member(const json_t *object, const char *name);
+/** May it be part of a header's line: no space, no control character? */
+bool presto__is_plain(const char *text);
 /** Keys from members of an object. Without a time they are for ever; a token may be missing. */
 presto_status presto__keys_from_json(const json_t *object, const presto__key_names *names,
                                      const char *whose, presto__keys *keys_out, presto_error *err);

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 
 #include "../calendar_internal.h"
@@ -56,11 +57,15 @@ static presto_status take(void *user, const presto__xml_element *element, presto
 static presto_status read_answer(presto_span text, presto__keys *keys_out, presto_error *err) {
     sts_answer answer = {.keys = keys_out};
     PRESTO_TRY(presto__xml_read(text, take, &answer, err));
-    if (keys_out->access_key != NULL && keys_out->secret_key != NULL && keys_out->token != NULL &&
-        answer.has_until)
-        return PRESTO_OK;
-    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "STS answers without keys, or without a time when they expire");
+    if (keys_out->access_key == NULL || keys_out->secret_key == NULL || keys_out->token == NULL ||
+        !answer.has_until)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "STS answers without keys, or without a time when they expire");
+    if (!presto__is_plain(keys_out->access_key) || !presto__is_plain(keys_out->secret_key) ||
+        !presto__is_plain(keys_out->token))
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "STS gives keys with spaces or control characters");
+    return PRESTO_OK;
 }
 
 /* Where STS is, and the region that requests are signed for. */
@@ -102,7 +107,7 @@ static void write_host(const char *url, char *host, size_t room) {
     const char *from = strstr(url, "://");
     from = from == NULL ? url : from + strlen("://");
     size_t bytes = strcspn(from, "/");
-    const char *own = strncmp(url, "https", 5) == 0 ? ":443" : ":80";
+    const char *own = strncasecmp(url, "https", 5) == 0 ? ":443" : ":80";
     size_t port = strlen(own);
     if (bytes > port && memcmp(from + bytes - port, own, port) == 0)
         bytes -= port;

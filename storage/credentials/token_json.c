@@ -37,8 +37,7 @@ static bool time_of(const json_t *value, int64_t *seconds_out) {
     return text != NULL && presto__calendar_parse(presto_span_of_text(text), seconds_out);
 }
 
-/* May it be part of a header's line? */
-static bool is_plain(const char *text) {
+bool presto__is_plain(const char *text) {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text <= ' ' || (unsigned char)*text >= 0x7f)
             return false;
@@ -54,7 +53,8 @@ presto_status presto__keys_from_json(const json_t *object, const presto__key_nam
     if (access == NULL || secret == NULL)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "%s gives no %s", whose,
                            access == NULL ? names->access_key : names->secret_key);
-    if (!is_plain(access) || !is_plain(secret) || (token != NULL && !is_plain(token)))
+    if (!presto__is_plain(access) || !presto__is_plain(secret) ||
+        (token != NULL && !presto__is_plain(token)))
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "%s gives keys with spaces or control characters", whose);
     int64_t until_s = PRESTO__KEYS_FOR_EVER;

@@ -79,6 +79,12 @@ class Static(Credentials):
         self.assert_reads()
         self.assertEqual(self.cloud.asked, [])
 
+    def test_files_that_cannot_be_there_are_passed_over(self):
+        keys = {"AWS_ACCESS_KEY_ID": STATIC[0], "AWS_SECRET_ACCESS_KEY": STATIC[1]}
+        self.assert_reads(**keys, AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null")
+        self.assert_reads(**keys, HOME="/dev/null")
+        self.assert_refused("not a regular file", code=1, AWS_CONFIG_FILE="/dev/zero", **keys)
+
     def test_keys_that_are_wrong_are_said_and_not_shown(self):
         self.assert_refused("403 SignatureDoesNotMatch", code=1, AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY="wrong-secret")
         self.assert_refused("403 InvalidAccessKeyId", code=1, AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="wrong-secret")
@@ -157,6 +163,26 @@ class Roles(Credentials):
             self.assert_refused(part, AWS_PROFILE=profile)
         self.assert_refused("mfa_serial", code=1, AWS_PROFILE="mfa")
         self.assert_refused("STS (127.0.0.1) answered 403", "AccessDenied", code=1, AWS_PROFILE="other")
+
+    def test_an_answer_that_repeats_the_token_is_shown_without_it(self):
+        token, secret = self.new("token"), "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl"
+        token.write_text(secret)
+        self.cloud.sts = lambda handler, body: handler.answer(400, [], b"<Message>(" + body[-40:] + b") of "
+                                                              + secret.encode() + b" for " + ROLE.encode() + b".</Message>")
+        said = self.assert_refused("STS (127.0.0.1) answered 400", f"... for {ROLE}.", code=1, AWS_WEB_IDENTITY_TOKEN_FILE=str(token), AWS_ROLE_ARN=ROLE)
+        for part in secret.split("."):
+            self.assertNotIn(part, said)
+
+    def test_keys_that_would_be_lines_of_their_own_are_refused(self):
+        token = self.new("token")
+        token.write_text(WEB_TOKEN)
+        given = self.cloud.give
+        for end in ("&#13;&#10;X-Evil: 1", "&#10;", " x", "&#127;"):
+            self.cloud.give = lambda: (lambda made: (*made[:2], made[2] + end, made[3]))(given())
+            self.assert_refused("STS gives keys with spaces or control characters", code=1,
+                                AWS_WEB_IDENTITY_TOKEN_FILE=str(token), AWS_ROLE_ARN=ROLE)
+        self.assert_refused("x-amz-security-token would have a line's end", AWS_ACCESS_KEY_ID=STATIC[0], AWS_SECRET_ACCESS_KEY=STATIC[1],
+                            AWS_SESSION_TOKEN="x\r\nX-Evil: 1")
 
     def test_web_identity(self):
         token = self.new("token")

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gs:// and hf:// before servers of our own that check what they are asked: who asks, what is followed, and objects that change."""
+import base64
 import json
 import os
 import shutil
+import struct
 import subprocess
 import unittest
 
 import servers
-from cli import Case, main, run
+from cli import Case, crc32c, main, run
 from cloud_servers import WEB_TOKEN, FakeGcs, Google, Hub, fake_gcs_server
 
 
@@ -77,6 +79,13 @@ class GoogleStorage(Cloud):
         self.assertEqual(self.server.asked, ["refresh_token"] * len(self.ORDERS))  # one token a process
         self.assertTrue(any(self.server.sent))
 
+    def test_shards_are_verified_by_their_checksums(self):
+        self.server.headers_of = lambda content: [("x-goog-hash", "crc32c=" + base64.b64encode(struct.pack(">I", crc32c(content))).decode())]
+        done = run("presto-inspect", "verify", self.url,
+                   env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 files not read", done.stdout.decode())
+
     def test_the_place_names_the_provider_and_shows_no_token(self):
         done = run("presto-inspect", "place", "--json", self.url,
                    env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
@@ -137,6 +146,9 @@ class GoogleStorage(Cloud):
                                     (self.user(client_id="other"), "answered 400", 1), (self.user(token_uri="http://example.org/token"), "no https:// URL", 2),
                                     (self.user(token_uri="https://me@example.org/token"), "no https:// URL", 2)):
             self.assert_refused(self.url, part, code=code, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**members))
+        for host in ("http://emulator.invalid", "emulator.invalid:4443", "http://127.0.0.1.invalid"):
+            self.assert_refused(self.url, "no https:// URL", "PRESTO_GS_ANONYMOUS=1", STORAGE_EMULATOR_HOST=host, code=2,
+                                GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user()))
         self.assert_refused(self.url, "is not there", code=2, **self.here, GOOGLE_APPLICATION_CREDENTIALS=str(self.new()))
         self.assert_refused("gs://b", "gs://BUCKET/KEY", code=2)
         self.assert_refused("gs://bucket/x", "STORAGE_EMULATOR_HOST is no", code=2, STORAGE_EMULATOR_HOST="http://me@host")
@@ -251,7 +263,10 @@ class HuggingFace(Cloud):
         folder.mkdir(parents=True)
         (folder / "token").write_text("hf_secret\n")
         self.assert_reads(self.URL, **self.here)
-        self.assert_refused(self.URL, "401", **self.here, HF_HUB_DISABLE_IMPLICIT_TOKEN="1")
+        self.assert_reads(self.URL, **self.here, HF_HUB_DISABLE_IMPLICIT_TOKEN="0")
+        for yes in ("1", "True"):
+            self.assert_refused(self.URL, "401", **self.here, HF_HUB_DISABLE_IMPLICIT_TOKEN=yes)
+            self.assert_refused(self.URL, "401", **self.here, HF_HUB_DISABLE_IMPLICIT_TOKEN=yes, HF_TOKEN="hf_secret")
         self.assert_refused(self.URL, "control character", code=2, **self.here, HF_TOKEN="hf_secret\r\nX: 1")
         self.assertTrue(any(kind == "store" for kind, *_ in self.hub.seen))
         self.assertFalse(any(kind == "store" and has_token for kind, _, has_token in self.hub.seen))

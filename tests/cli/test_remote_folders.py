@@ -201,6 +201,18 @@ class Keys(Folders):
             done = self.there(server, "presto-load", "-q", "-j", "0", "-p", self.pipeline_of(), "s3://bucket/x")
             self.assert_fails(done, 1, "s3://bucket/x/2.txt", "has changed since it was listed")
 
+    def test_a_customers_key_is_sent_for_objects_alone(self):
+        seen = set()
+        with servers.Keys({"x/y.txt": b"y"}) as server:
+            server.before = lambda handler: seen.add(("list-type" in handler.path, any("customer-key" in name.lower() for name in handler.headers)))
+            self.records(server, "-p", self.pipeline_of(), "s3://bucket/x", PRESTO_S3_SSE_CUSTOMER_KEY=base64.b64encode(bytes(32)).decode())
+        self.assertEqual(seen, {(True, False), (False, True)})
+
+    def test_a_page_without_keys_is_not_the_last_one(self):
+        objects = {f"x/{i:04}.txt": b"%04d" % i for i in range(30)}
+        with servers.Keys(objects, most=10, twist=lambda xml, page: re.sub("<Contents>.*</Contents>", "", xml) if page == 1 else xml) as server:
+            self.assertEqual(len(self.bodies(server, "s3://bucket/x")), 30)
+
     def test_a_web_server_is_not_listed(self):
         photos = self.make_photos()
         with servers.Files(self.folder) as server:
