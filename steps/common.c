@@ -144,12 +144,15 @@ void presto__window_copy(const presto_part *in, const presto_window *wanted, voi
     }
 }
 
+bool presto__use_vectors(void) {
+    const char *portable = getenv("PRESTO_PORTABLE");
+    return portable == NULL || portable[0] == '\0' || strcmp(portable, "0") == 0 ||
+           strcmp(portable, "avx2") == 0;
+}
+
 bool presto__use_avx2(void) {
 #if defined(__x86_64__)
-    const char *portable = getenv("PRESTO_PORTABLE");
-    bool is_portable = portable != NULL && portable[0] != '\0' && strcmp(portable, "0") != 0 &&
-                       strcmp(portable, "avx2") != 0;
-    return !is_portable && __builtin_cpu_supports("avx2") != 0;
+    return presto__use_vectors() && __builtin_cpu_supports("avx2") != 0;
 #else
     return false;
 #endif

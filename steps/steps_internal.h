@@ -127,9 +127,12 @@ presto_tensor_spec presto__window_spec(const presto_tensor_spec *whole,
 void presto__window_copy(const presto_part *in, const presto_window *wanted, void *out);
 
 /**
- * Are the AVX2 kernels used? Not if the CPU or the build lacks AVX2, nor with PRESTO_PORTABLE=1 in
- * the environment, which lets tests reach the other kernels. Asked once per worker.
+ * May kernels for one kind of processor be used? Not with PRESTO_PORTABLE=1 in the environment, which
+ * lets tests reach the portable ones. Asked once per worker.
  */
+bool presto__use_vectors(void);
+
+/** Are the AVX2 kernels used? Not if the CPU or the build lacks AVX2, nor as above. */
 bool presto__use_avx2(void);
 
 /* ---- text_input.c: what steps that take text have in common ---- */

@@ -14,6 +14,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif PRESTO__JPEG_HAS_NEON
+#include <arm_neon.h>
 #endif
 
 #define SLACK PRESTO__JPEG_SLACK
@@ -26,6 +28,10 @@ typedef struct rounding {
 } rounding;
 
 static const rounding across = {1, 2, 2}, both = {8, 7, 4};
+
+/* For vectors: what is added to sums of samples of colour, so that what is blended of them is less
+ * CENTER. BOTH: a quarter of 8 - 16 * CENTER is in each sum; for odd pixels 1 is taken off again. */
+enum { BIAS_BOTH = 2 - 4 * CENTER, BIAS_ACROSS = -CENTER };
 
 /* ---- portable ---- */
 
@@ -234,10 +240,6 @@ TARGET static void from_ycc_avx2(const uint8_t *y, const uint8_t *cb, const uint
 
 /* ---- both at once ---- */
 
-/* What even and odd pixels lie between, less CENTER. BOTH: a quarter of 8 - 16 * CENTER is in each
- * sum; of odd pixels 7 are added, not 8. */
-enum { BIAS_BOTH = 2 - 4 * CENTER, BIAS_ACROSS = -CENTER };
-
 TARGET static inline __attribute__((always_inline)) void sum_rows(const bool is_both,
                                                                   const presto__jpeg_rows *rows,
                                                                   int16_t *sums) {
@@ -307,6 +309,164 @@ TARGET static void spread_ycc_avx2(presto__jpeg_spread how, const presto__jpeg_y
 }
 
 static const presto__jpeg_colour vectors = {spread_avx2, from_ycc_avx2, spread_ycc_avx2};
+
+const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level) {
+    return level == PRESTO__JPEG_PORTABLE ? &portable : &vectors;
+}
+
+#elif PRESTO__JPEG_HAS_NEON
+
+/* ---- NEON ---- */
+
+enum { AT_ONCE = 16 };
+
+static inline __attribute__((always_inline)) int16x8_t thrice(int16x8_t a) {
+    return vaddq_s16(a, vaddq_s16(a, a));
+}
+
+static inline __attribute__((always_inline)) int16x8_t words_of(uint8x8_t bytes) {
+    return vreinterpretq_s16_u16(vmovl_u8(bytes));
+}
+
+/* Sums of the rows, plus `bias`. Before and behind them the outer ones are repeated. */
+static inline __attribute__((always_inline)) void sum_rows(const bool is_both,
+                                                           const presto__jpeg_rows *rows,
+                                                           const int16_t bias, int16_t *sums) {
+    for (size_t i = 0; i < rows->count; i += 8) {
+        int16x8_t sum = words_of(vld1_u8(rows->near + i));
+        if (is_both)
+            sum = vaddq_s16(thrice(sum), words_of(vld1_u8(rows->far + i)));
+        vst1q_s16(sums + i, vaddq_s16(sum, vdupq_n_s16(bias)));
+    }
+    sums[-1] = sums[0];
+    sums[rows->count] = sums[rows->count - 1];
+}
+
+/* Even and odd pixels. */
+static inline __attribute__((always_inline)) int16x8x2_t spread_sums(const bool is_both,
+                                                                     const rounding *add,
+                                                                     const int16_t *s) {
+    int16x8_t here = thrice(vld1q_s16(s));
+    int16x8_t even = vaddq_s16(vaddq_s16(here, vld1q_s16(s - 1)), vdupq_n_s16((int16_t)add->even));
+    int16x8_t odd = vaddq_s16(vaddq_s16(here, vld1q_s16(s + 1)), vdupq_n_s16((int16_t)add->odd));
+    if (is_both)
+        return (int16x8x2_t){{vshrq_n_s16(even, 4), vshrq_n_s16(odd, 4)}};
+    return (int16x8x2_t){{vshrq_n_s16(even, 2), vshrq_n_s16(odd, 2)}};
+}
+
+static inline __attribute__((always_inline)) void spread_row(const bool is_both,
+                                                             const presto__jpeg_rows *rows,
+                                                             uint8_t *out, uint8_t *scratch) {
+    int16_t *sums = (int16_t *)(void *)(scratch + SLACK);
+    sum_rows(is_both, rows, 0, sums);
+    for (size_t i = 0; i < rows->count; i += 8) {
+        int16x8x2_t pixels = spread_sums(is_both, is_both ? &both : &across, sums + i);
+        const uint8x8x2_t bytes = {{vmovn_u16(vreinterpretq_u16_s16(pixels.val[0])),
+                                    vmovn_u16(vreinterpretq_u16_s16(pixels.val[1]))}};
+        vst2_u8(out + 2 * i, bytes);
+    }
+}
+
+static void spread_neon(presto__jpeg_spread how, const presto__jpeg_rows *rows, uint8_t *out,
+                        uint8_t *scratch) {
+    if (how == PRESTO__JPEG_BOTH)
+        spread_row(true, rows, out, scratch);
+    else if (how == PRESTO__JPEG_ACROSS)
+        spread_row(false, rows, out, scratch);
+    else
+        spread_portable(how, rows, out, scratch);
+}
+
+/* Red, green and blue of 8 pixels; cb and cr are differences from the center. */
+static inline __attribute__((always_inline)) uint8x8x3_t colours(int16x8_t y, int16x8_t cb,
+                                                                 int16x8_t cr) {
+    /* The factors of AVX2, and its rounding. */
+    int16x8_t red = vaddq_s16(vaddq_s16(y, cr), vqrdmulhq_n_s16(cr, 13173));
+    int16x8_t blue = vaddq_s16(vaddq_s16(y, vaddq_s16(cb, cb)), vqrdmulhq_n_s16(cb, -7471));
+    int32x4_t low = vmlal_n_s16(vmull_n_s16(vget_low_s16(cb), -11277), vget_low_s16(cr), -23401);
+    int32x4_t high = vmlal_n_s16(vmull_n_s16(vget_high_s16(cb), -11277), vget_high_s16(cr), -23401);
+    int16x8_t green = vaddq_s16(y, vrshrn_high_n_s32(vrshrn_n_s32(low, 15), high, 15));
+    return (uint8x8x3_t){{vqmovun_s16(red), vqmovun_s16(green), vqmovun_s16(blue)}};
+}
+
+static inline __attribute__((always_inline)) int16x8_t difference(uint8x8_t samples) {
+    return vreinterpretq_s16_u16(vsubl_u8(samples, vdup_n_u8(CENTER)));
+}
+
+static inline __attribute__((always_inline)) void pixels_at_once(const uint8_t *y,
+                                                                 const uint8_t *cb,
+                                                                 const uint8_t *cr, uint8_t *out) {
+    uint8x16_t light = vld1q_u8(y), blue = vld1q_u8(cb), red = vld1q_u8(cr);
+    uint8x8x3_t first = colours(words_of(vget_low_u8(light)), difference(vget_low_u8(blue)),
+                                difference(vget_low_u8(red)));
+    uint8x8x3_t second = colours(words_of(vget_high_u8(light)), difference(vget_high_u8(blue)),
+                                 difference(vget_high_u8(red)));
+    const uint8x16x3_t pixels = {{vcombine_u8(first.val[0], second.val[0]),
+                                  vcombine_u8(first.val[1], second.val[1]),
+                                  vcombine_u8(first.val[2], second.val[2])}};
+    vst3q_u8(out, pixels);
+}
+
+/* The last pixels are computed together with some before them. */
+static void from_ycc_neon(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, size_t count,
+                          uint8_t *out) {
+    if (count < AT_ONCE) {
+        uint8_t row[3 * AT_ONCE];
+        pixels_at_once(y, cb, cr, row);
+        memcpy(out, row, 3 * count);
+        return;
+    }
+    size_t last = count - AT_ONCE;
+    for (size_t i = 0; i < last; i += AT_ONCE)
+        pixels_at_once(y + i, cb + i, cr + i, out + 3 * i);
+    pixels_at_once(y + last, cb + last, cr + last, out + 3 * last);
+}
+
+static inline __attribute__((always_inline)) uint8x16_t in_turn(uint8x8_t even, uint8x8_t odd) {
+    return vcombine_u8(vzip1_u8(even, odd), vzip2_u8(even, odd));
+}
+
+static inline __attribute__((always_inline)) void spread_ycc(const bool is_both,
+                                                             const presto__jpeg_ycc *in,
+                                                             const presto__jpeg_stretch *stretch,
+                                                             uint8_t *out, uint8_t *scratch) {
+    static const rounding less_center[] = {{1, 2, 2}, {0, -1, 4}};
+    const rounding *add = &less_center[is_both];
+    const int16_t bias = is_both ? BIAS_BOTH : BIAS_ACROSS;
+    int16_t *cb = (int16_t *)(void *)(scratch + SLACK);
+    int16_t *cr = cb + in->cb.count + SLACK;
+    sum_rows(is_both, &in->cb, bias, cb);
+    sum_rows(is_both, &in->cr, bias, cr);
+    size_t skip = stretch->first % 2, count = stretch->count;
+    for (size_t x = stretch->first - skip, some; count > 0; x += AT_ONCE, skip = 0) {
+        uint8_t part[3 * AT_ONCE];
+        bool is_part = skip > 0 || count < AT_ONCE;
+        const uint8x8x2_t light = vld2_u8(in->y + x);
+        const int16x8x2_t blue = spread_sums(is_both, add, cb + x / 2);
+        const int16x8x2_t red = spread_sums(is_both, add, cr + x / 2);
+        const uint8x8x3_t even = colours(words_of(light.val[0]), blue.val[0], red.val[0]);
+        const uint8x8x3_t odd = colours(words_of(light.val[1]), blue.val[1], red.val[1]);
+        const uint8x16x3_t pixels = {{in_turn(even.val[0], odd.val[0]),
+                                      in_turn(even.val[1], odd.val[1]),
+                                      in_turn(even.val[2], odd.val[2])}};
+        vst3q_u8(is_part ? part : out, pixels);
+        some = AT_ONCE - skip < count ? AT_ONCE - skip : count;
+        if (is_part)
+            memcpy(out, part + 3 * skip, 3 * some);
+        out += 3 * some;
+        count -= some;
+    }
+}
+
+static void spread_ycc_neon(presto__jpeg_spread how, const presto__jpeg_ycc *in,
+                            const presto__jpeg_stretch *stretch, uint8_t *out, uint8_t *scratch) {
+    if (how == PRESTO__JPEG_BOTH)
+        spread_ycc(true, in, stretch, out, scratch);
+    else
+        spread_ycc(false, in, stretch, out, scratch);
+}
+
+static const presto__jpeg_colour vectors = {spread_neon, from_ycc_neon, spread_ycc_neon};
 
 const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level) {
     return level == PRESTO__JPEG_PORTABLE ? &portable : &vectors;

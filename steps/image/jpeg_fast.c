@@ -94,7 +94,8 @@ bool presto__jpeg_level_is_there(presto__jpeg_level level) {
     return level == PRESTO__JPEG_PORTABLE || (level == PRESTO__JPEG_AVX2 && has_avx2) ||
            (level == PRESTO__JPEG_AVX512 && has_avx2 && has_avx512);
 #else
-    return level == PRESTO__JPEG_PORTABLE;
+    return level == PRESTO__JPEG_PORTABLE ||
+           (level == PRESTO__JPEG_NEON && PRESTO__JPEG_HAS_NEON != 0);
 #endif
 }
 
@@ -109,7 +110,8 @@ presto__jpeg_level presto__jpeg_level_of_cpu(void) {
         presto__jpeg_level_is_there(PRESTO__JPEG_AVX512) && __builtin_cpu_supports("avx512vbmi2");
     return is_worth_it && !is_limited ? PRESTO__JPEG_AVX512 : PRESTO__JPEG_AVX2;
 #else
-    return PRESTO__JPEG_PORTABLE;
+    return PRESTO__JPEG_HAS_NEON != 0 && presto__use_vectors() ? PRESTO__JPEG_NEON
+                                                               : PRESTO__JPEG_PORTABLE;
 #endif
 }
 

@@ -17,6 +17,13 @@
 
 #include "../steps_internal.h"
 
+/* Each 64-bit ARM has NEON. The kernels count on the order of lanes of a little-endian one. */
+#if defined(__AARCH64EL__)
+#define PRESTO__JPEG_HAS_NEON 1
+#else
+#define PRESTO__JPEG_HAS_NEON 0
+#endif
+
 enum {
     PRESTO__JPEG_PARTS = 3,
     PRESTO__JPEG_MCU_BLOCKS = 6, /* of an MCU, at most: 2 x 2 of luminance, two of colour */
@@ -29,6 +36,8 @@ typedef enum presto__jpeg_level {
     PRESTO__JPEG_PORTABLE,
     PRESTO__JPEG_AVX2,
     PRESTO__JPEG_AVX512,
+    PRESTO__JPEG_NEON,
+    PRESTO__JPEG_LEVELS
 } presto__jpeg_level;
 
 /** Can this processor run it? */

@@ -23,6 +23,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif PRESTO__JPEG_HAS_NEON
+#include <arm_neon.h>
 #endif
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -418,15 +420,59 @@ TARGET static uint8_t *unstuff_avx2(const uint8_t **from_io, const uint8_t *end,
     *from_io = from;
     return unstuff_portable(from_io, end, to);
 }
+#define DECODE_VECTORS decode_avx2
+#define UNSTUFF_VECTORS unstuff_avx2
+
+#elif PRESTO__JPEG_HAS_NEON
+
+ALWAYS_INLINE void store_head_neon(uint8_t *to, const int8_t *head) {
+    int16x8_t wide = vmovl_s8(vld1_s8(head)); /* the other half of the entry, too */
+    vst1_u8(to, vreinterpret_u8_s16(vget_low_s16(wide)));
+}
+
+static bool decode_neon(presto__jpeg_bits *bits, const presto__jpeg_place *first, size_t blocks,
+                        int16_t *out) {
+    return out != NULL ? decode(bits, first, blocks, out, store_head_neon)
+                       : decode(bits, first, blocks, out, NULL);
+}
+
+static uint8_t *unstuff_neon(const uint8_t **from_io, const uint8_t *end, uint8_t *to) {
+    enum { AT_ONCE = sizeof(uint8x16_t), MASK_BITS = 4 };
+    const uint8_t *from = *from_io;
+    while (end - from > AT_ONCE) {
+        uint8x16_t some = vld1q_u8(from);
+        vst1q_u8(to, some);
+        /* There is no movemask: four bits of each byte stay. */
+        uint16x8_t marks = vreinterpretq_u16_u8(vceqq_u8(some, vdupq_n_u8(0xff)));
+        uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(marks, MASK_BITS)), 0);
+        if (mask == 0) {
+            from += AT_ONCE;
+            to += AT_ONCE;
+            continue;
+        }
+        unsigned before = (unsigned)__builtin_ctzll(mask) / MASK_BITS;
+        from += before + 2;
+        to += before + 1;
+        if (from[-1] != 0) {
+            *from_io = from;
+            return to - 1;
+        }
+    }
+    *from_io = from;
+    return unstuff_portable(from_io, end, to);
+}
+#define DECODE_VECTORS decode_neon
+#define UNSTUFF_VECTORS unstuff_neon
+
 #else
-#define decode_avx2 decode_portable
-#define unstuff_avx2 unstuff_portable
+#define DECODE_VECTORS decode_portable
+#define UNSTUFF_VECTORS unstuff_portable
 #endif
 
 presto__jpeg_decode presto__jpeg_decode_of(presto__jpeg_level level) {
-    return level == PRESTO__JPEG_PORTABLE ? decode_portable : decode_avx2;
+    return level == PRESTO__JPEG_PORTABLE ? decode_portable : DECODE_VECTORS;
 }
 
 presto__jpeg_unstuff presto__jpeg_unstuff_of(presto__jpeg_level level) {
-    return level == PRESTO__JPEG_PORTABLE ? unstuff_portable : unstuff_avx2;
+    return level == PRESTO__JPEG_PORTABLE ? unstuff_portable : UNSTUFF_VECTORS;
 }

@@ -12,6 +12,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif PRESTO__JPEG_HAS_NEON
+#include <arm_neon.h>
 #endif
 
 enum { SIDE = 8, BLOCK = PRESTO__JPEG_BLOCK, CENTER = 128 };
@@ -116,9 +118,17 @@ static inline void accurate_column(int16_t *x, const int shift) {
     x[32] = clamp16(sub(t13, a0) >> shift);
 }
 
-/* (a << 2) * factor / 65536, of 16 bits */
+/*
+ * (a << 2) * factor / 65536, of 16 bits. Where a << 2 has more than 16 (squares of black and white,
+ * among others), libjpeg-turbo's vectors for x86 and for ARM differ. Each processor has its own.
+ */
 static inline int16_t scaled(int a, int factor) {
+#if PRESTO__JPEG_HAS_NEON
+    int size = factor < 0 ? -factor : factor;
+    return (int16_t)((factor < 0 ? (int16_t)-a : a) * (size >> 6) >> 8);
+#else
     return (int16_t)((int16_t)(a * 4) * factor >> 16);
+#endif
 }
 
 enum { F_1_414 = 362 << 6, F_1_847 = 473 << 6, F_1_613 = 413 << 6, F_1_082 = 277 << 6 };
@@ -281,9 +291,9 @@ static const presto__jpeg_transform portable[PRESTO__JPEG_METHODS] = {
     [PRESTO__JPEG_TO_1] = transform_to_1,
 };
 
-/* ---- vectors: a block lies in each lane of 128 bits ---- */
-
 #if defined(__x86_64__)
+
+/* ---- AVX2 and AVX-512: a block lies in each lane of 128 bits ---- */
 
 /* How rows are gathered from vectors of 8 coefficients in zigzag order: for each row the vectors that
  * hold some of it, and the shuffles that put them in their places. */
@@ -514,6 +524,257 @@ presto__jpeg_transform presto__jpeg_transform_of(presto__jpeg_method method,
     if (level == PRESTO__JPEG_PORTABLE || method > PRESTO__JPEG_FAST)
         return portable[method];
     return vectors[level][method];
+}
+
+#elif PRESTO__JPEG_HAS_NEON
+
+/* ---- NEON: one block after the other, a row in each vector ---- */
+
+/* The bytes of row i's coefficients in those of a block in zigzag order. */
+#define AT(k) 2 * (k), 2 * (k) + 1
+static const uint8_t row_bytes_of[SIDE][2 * SIDE] = {
+    {AT(0), AT(1), AT(5), AT(6), AT(14), AT(15), AT(27), AT(28)},
+    {AT(2), AT(4), AT(7), AT(13), AT(16), AT(26), AT(29), AT(42)},
+    {AT(3), AT(8), AT(12), AT(17), AT(25), AT(30), AT(41), AT(43)},
+    {AT(9), AT(11), AT(18), AT(24), AT(31), AT(40), AT(44), AT(53)},
+    {AT(10), AT(19), AT(23), AT(32), AT(39), AT(45), AT(52), AT(54)},
+    {AT(20), AT(22), AT(33), AT(38), AT(46), AT(51), AT(55), AT(60)},
+    {AT(21), AT(34), AT(37), AT(47), AT(50), AT(56), AT(59), AT(61)},
+    {AT(35), AT(36), AT(48), AT(49), AT(57), AT(58), AT(62), AT(63)},
+};
+#undef AT
+
+/* The first `vectors` of a block, times their factors. *beyond_io is not zero where a coefficient is
+ * beyond its limit. */
+static inline __attribute__((always_inline)) void multiply_neon(const int16_t *from,
+                                                                const presto__jpeg_factors *factors,
+                                                                const size_t vectors, uint8x16_t *z,
+                                                                uint16x8_t *beyond_io) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < vectors; i++) {
+        int16x8_t some = vld1q_s16(from + i * SIDE);
+        uint16x8_t size = vreinterpretq_u16_s16(vabsq_s16(some));
+        *beyond_io = vorrq_u16(*beyond_io, vcgtq_u16(size, vld1q_u16(factors->limit + i * SIDE)));
+        z[i] = vreinterpretq_u8_s16(vmulq_s16(some, vld1q_s16(factors->factor + i * SIDE)));
+    }
+}
+
+/* Do the vectors [first, last) of a block have any bit? */
+static inline __attribute__((always_inline)) bool has_some(const int16_t *from, const size_t first,
+                                                           const size_t last) {
+    int16x8_t some = vld1q_s16(from + first * SIDE);
+#pragma GCC unroll 8
+    for (size_t i = first + 1; i < last; i++)
+        some = vorrq_s16(some, vld1q_s16(from + i * SIDE));
+    return vmaxvq_u32(vreinterpretq_u32_s16(some)) != 0;
+}
+
+/* Rows 0 to 7. Blocks often end early: then there is less to be put in its place. */
+static inline __attribute__((always_inline)) void load_neon(const int16_t *from,
+                                                            const presto__jpeg_factors *factors,
+                                                            int16x8_t *x, uint16x8_t *beyond_io) {
+    uint8x16_t z[SIDE];
+    if (!has_some(from, 2, SIDE)) {
+        multiply_neon(from, factors, 2, z, beyond_io);
+        const uint8x16x2_t all = {{z[0], z[1]}};
+#pragma GCC unroll 8
+        for (int i = 0; i < SIDE; i++) /* a place behind the table gives 0 */
+            x[i] = i > 4 ? vdupq_n_s16(0)
+                         : vreinterpretq_s16_u8(vqtbl2q_u8(all, vld1q_u8(row_bytes_of[i])));
+        return;
+    }
+    if (!has_some(from, 4, SIDE)) {
+        multiply_neon(from, factors, 4, z, beyond_io);
+        const uint8x16x4_t all = {{z[0], z[1], z[2], z[3]}};
+#pragma GCC unroll 8
+        for (int i = 0; i < SIDE; i++)
+            x[i] = i > 6 ? vdupq_n_s16(0)
+                         : vreinterpretq_s16_u8(vqtbl4q_u8(all, vld1q_u8(row_bytes_of[i])));
+        return;
+    }
+    multiply_neon(from, factors, SIDE, z, beyond_io);
+    const uint8x16x4_t first = {{z[0], z[1], z[2], z[3]}}, second = {{z[4], z[5], z[6], z[7]}};
+    const uint8x16_t half = vdupq_n_u8(PRESTO__JPEG_BLOCK);
+#pragma GCC unroll 8
+    for (int i = 0; i < SIDE; i++) {
+        uint8x16_t places = vld1q_u8(row_bytes_of[i]);
+        uint8x16_t row = i > 6 ? vdupq_n_u8(0) : vqtbl4q_u8(first, places);
+        if (i > 0) /* here such a place leaves what is there */
+            row = vqtbx4q_u8(row, second, vsubq_u8(places, half));
+        x[i] = vreinterpretq_s16_u8(row);
+    }
+}
+
+/* Columns become rows. */
+static inline __attribute__((always_inline)) void transpose_neon(int16x8_t *x) {
+    int16x8_t a[SIDE], b[SIDE];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        a[i] = vzip1q_s16(x[i], x[i + 4]);
+        a[i + 4] = vzip2q_s16(x[i], x[i + 4]);
+    }
+#pragma GCC unroll 2
+    for (size_t i = 0; i < 2; i++) {
+        b[2 * i] = vzip1q_s16(a[i], a[i + 2]);
+        b[2 * i + 1] = vzip2q_s16(a[i], a[i + 2]);
+        b[2 * i + 4] = vzip1q_s16(a[i + 4], a[i + 6]);
+        b[2 * i + 5] = vzip2q_s16(a[i + 4], a[i + 6]);
+    }
+#pragma GCC unroll 2
+    for (size_t i = 0; i < 2; i++) {
+        x[2 * i] = vzip1q_s16(b[i], b[i + 2]);
+        x[2 * i + 1] = vzip2q_s16(b[i], b[i + 2]);
+        x[2 * i + 4] = vzip1q_s16(b[i + 4], b[i + 6]);
+        x[2 * i + 5] = vzip2q_s16(b[i + 4], b[i + 6]);
+    }
+}
+
+/* Columns of samples, less CENTER, to rows. */
+static inline __attribute__((always_inline)) void store_neon(const int8x8_t *columns, uint8_t *out,
+                                                             size_t row_bytes) {
+    int8x16_t p = vcombine_s8(columns[0], columns[4]), q = vcombine_s8(columns[1], columns[5]);
+    int8x16_t r = vcombine_s8(columns[2], columns[6]), s = vcombine_s8(columns[3], columns[7]);
+    int16x8_t a = vreinterpretq_s16_s8(vzip1q_s8(p, q)), b = vreinterpretq_s16_s8(vzip2q_s8(p, q));
+    int16x8_t c = vreinterpretq_s16_s8(vzip1q_s8(r, s)), d = vreinterpretq_s16_s8(vzip2q_s8(r, s));
+    int32x4_t e = vreinterpretq_s32_s16(vzip1q_s16(a, c));
+    int32x4_t f = vreinterpretq_s32_s16(vzip2q_s16(a, c));
+    int32x4_t g = vreinterpretq_s32_s16(vzip1q_s16(b, d));
+    int32x4_t h = vreinterpretq_s32_s16(vzip2q_s16(b, d));
+    const int32x4_t rows[SIDE / 2] = {vzip1q_s32(e, g), vzip2q_s32(e, g), vzip1q_s32(f, h),
+                                      vzip2q_s32(f, h)};
+#pragma GCC unroll 4
+    for (size_t i = 0; i < SIDE / 2; i++, out += 2 * row_bytes) {
+        uint8x16_t both = vaddq_u8(vreinterpretq_u8_s32(rows[i]), vdupq_n_u8(CENTER));
+        vst1_u8(out, vget_low_u8(both));
+        vst1_u8(out + row_bytes, vget_high_u8(both));
+    }
+}
+
+/* a * x + b * y */
+#define SUM(x, a, y, b) vmlal_n_s16(vmull_n_s16(x, a), y, b)
+#define ADD_TO(sum, x, a, y, b) vmlal_n_s16(vmlal_n_s16(sum, x, a), y, b)
+
+/* Eight values of 32 bits for each of four columns; `half` is what rounds them. */
+static inline __attribute__((always_inline)) void accurate_half_neon(const int16x4_t *x,
+                                                                     const int32_t half,
+                                                                     int32x4_t *out) {
+    int16x4_t z3 = vadd_s16(x[7], x[3]), z4 = vadd_s16(x[5], x[1]);
+    const int32x4_t rounding = vdupq_n_s32(half);
+    int32x4_t t0 = vaddq_s32(rounding, vshll_n_s16(vadd_s16(x[0], x[4]), 13));
+    int32x4_t t1 = vaddq_s32(rounding, vshll_n_s16(vsub_s16(x[0], x[4]), 13));
+    int32x4_t t2 = SUM(x[2], 4433, x[6], 4433 - 15137), t3 = SUM(x[2], 4433 + 6270, x[6], 4433);
+    int32x4_t y3 = SUM(z3, 9633 - 16069, z4, 9633), y4 = SUM(z3, 9633, z4, 9633 - 3196);
+    int32x4_t a0 = ADD_TO(y3, x[7], 2446 - 7373, x[1], -7373);
+    int32x4_t a1 = ADD_TO(y4, x[5], 16819 - 20995, x[3], -20995);
+    int32x4_t a2 = ADD_TO(y3, x[5], -20995, x[3], 25172 - 20995);
+    int32x4_t a3 = ADD_TO(y4, x[7], -7373, x[1], 12299 - 7373);
+    int32x4_t t10 = vaddq_s32(t0, t3), t13 = vsubq_s32(t0, t3);
+    int32x4_t t11 = vaddq_s32(t1, t2), t12 = vsubq_s32(t1, t2);
+    out[0] = vaddq_s32(t10, a3);
+    out[7] = vsubq_s32(t10, a3);
+    out[1] = vaddq_s32(t11, a2);
+    out[6] = vsubq_s32(t11, a2);
+    out[2] = vaddq_s32(t12, a1);
+    out[5] = vsubq_s32(t12, a1);
+    out[3] = vaddq_s32(t13, a0);
+    out[4] = vsubq_s32(t13, a0);
+}
+
+#undef SUM
+#undef ADD_TO
+
+static inline __attribute__((always_inline)) void accurate_pass_neon(const int16x8_t *x,
+                                                                     const int32_t half,
+                                                                     int32x4_t *low,
+                                                                     int32x4_t *high) {
+    int16x4_t first[SIDE], second[SIDE];
+#pragma GCC unroll 8
+    for (int i = 0; i < SIDE; i++) {
+        first[i] = vget_low_s16(x[i]);
+        second[i] = vget_high_s16(x[i]);
+    }
+    accurate_half_neon(first, half, low);
+    accurate_half_neon(second, half, high);
+}
+
+static bool accurate_neon(const presto__jpeg_blocks *blocks, const presto__jpeg_factors *factors,
+                          uint8_t *out, size_t row_bytes) {
+    uint16x8_t beyond = vdupq_n_u16(0);
+    for (size_t b = 0; b < blocks->count; b++, out += SIDE) {
+        int16x8_t x[SIDE];
+        int32x4_t low[SIDE], high[SIDE];
+        int8x8_t columns[SIDE];
+        load_neon(block_at(blocks, b), factors, x, &beyond);
+        accurate_pass_neon(x, 1 << 10, low, high);
+#pragma GCC unroll 8
+        for (int i = 0; i < SIDE; i++)
+            x[i] = vqshrn_high_n_s32(vqshrn_n_s32(low[i], 11), high[i], 11);
+        transpose_neon(x);
+        accurate_pass_neon(x, 1 << 17, low, high);
+#pragma GCC unroll 8
+        for (int i = 0; i < SIDE; i++) {
+            /* By 18 bits: the upper halves by two. */
+            int16x8_t upper =
+                vuzp2q_s16(vreinterpretq_s16_s32(low[i]), vreinterpretq_s16_s32(high[i]));
+            columns[i] = vqshrn_n_s16(upper, 2);
+        }
+        store_neon(columns, out, row_bytes);
+    }
+    return vmaxvq_u16(beyond) == 0;
+}
+
+/* As scaled(): a factor is 1 and a fraction, of 14 bits; vqdmulh takes 15. */
+static inline __attribute__((always_inline)) int16x8_t scaled_neon(int16x8_t a, const int factor) {
+    return vaddq_s16(a, vqdmulhq_n_s16(a, (int16_t)(2 * (factor - (1 << 14)))));
+}
+
+static inline __attribute__((always_inline)) void fast_pass_neon(int16x8_t *x) {
+    int16x8_t t10 = vaddq_s16(x[0], x[4]), t11 = vsubq_s16(x[0], x[4]);
+    int16x8_t t13 = vaddq_s16(x[2], x[6]);
+    int16x8_t t12 = vsubq_s16(scaled_neon(vsubq_s16(x[2], x[6]), F_1_414), t13);
+    int16x8_t t0 = vaddq_s16(t10, t13), t3 = vsubq_s16(t10, t13);
+    int16x8_t t1 = vaddq_s16(t11, t12), t2 = vsubq_s16(t11, t12);
+    int16x8_t minus_z10 = vsubq_s16(x[3], x[5]), z13 = vaddq_s16(x[5], x[3]);
+    int16x8_t z11 = vaddq_s16(x[1], x[7]), z12 = vsubq_s16(x[1], x[7]);
+    int16x8_t t7 = vaddq_s16(z11, z13);
+    int16x8_t z5 = scaled_neon(vsubq_s16(z12, minus_z10), F_1_847);
+    int16x8_t t6 = vaddq_s16(scaled_neon(minus_z10, F_1_613), minus_z10);
+    t6 = vsubq_s16(vaddq_s16(t6, z5), t7);
+    int16x8_t t5 = vsubq_s16(scaled_neon(vsubq_s16(z11, z13), F_1_414), t6);
+    int16x8_t t4 = vaddq_s16(vsubq_s16(scaled_neon(z12, F_1_082), z5), t5);
+    x[0] = vaddq_s16(t0, t7);
+    x[7] = vsubq_s16(t0, t7);
+    x[1] = vaddq_s16(t1, t6);
+    x[6] = vsubq_s16(t1, t6);
+    x[2] = vaddq_s16(t2, t5);
+    x[5] = vsubq_s16(t2, t5);
+    x[4] = vaddq_s16(t3, t4);
+    x[3] = vsubq_s16(t3, t4);
+}
+
+static bool fast_neon(const presto__jpeg_blocks *blocks, const presto__jpeg_factors *factors,
+                      uint8_t *out, size_t row_bytes) {
+    uint16x8_t beyond = vdupq_n_u16(0);
+    for (size_t b = 0; b < blocks->count; b++, out += SIDE) {
+        int16x8_t x[SIDE];
+        int8x8_t columns[SIDE];
+        load_neon(block_at(blocks, b), factors, x, &beyond);
+        fast_pass_neon(x);
+        transpose_neon(x);
+        fast_pass_neon(x);
+#pragma GCC unroll 8
+        for (int i = 0; i < SIDE; i++)
+            columns[i] = vqshrn_n_s16(x[i], 5);
+        store_neon(columns, out, row_bytes);
+    }
+    return vmaxvq_u16(beyond) == 0;
+}
+
+presto__jpeg_transform presto__jpeg_transform_of(presto__jpeg_method method,
+                                                 presto__jpeg_level level) {
+    if (level == PRESTO__JPEG_PORTABLE || method > PRESTO__JPEG_FAST)
+        return portable[method];
+    return method == PRESTO__JPEG_ACCURATE ? accurate_neon : fast_neon;
 }
 
 #else

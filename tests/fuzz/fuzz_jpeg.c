@@ -19,10 +19,12 @@ static void take_reduction(presto__jpeg_fast *decoder, presto_span in, jpeg_requ
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    static presto__jpeg_fast *decoders[3];
+    static presto__jpeg_fast *decoders[PRESTO__JPEG_LEVELS];
     if (bytes < 4 || bytes > 1 << 16)
         return 0;
     unsigned level = data[0] % 3;
+    if (level != PRESTO__JPEG_PORTABLE && presto__jpeg_level_is_there(PRESTO__JPEG_NEON))
+        level = PRESTO__JPEG_NEON;
     if (!presto__jpeg_level_is_there((presto__jpeg_level)level))
         level = PRESTO__JPEG_PORTABLE;
     if (decoders[level] == NULL)

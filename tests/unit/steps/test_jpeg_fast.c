@@ -15,9 +15,9 @@
 #if PRESTO_HAVE_JPEG
 #include "image/jpeg_internal.h"
 #include "jpeg_check.h"
-#include "jpeg_made.h"
+#include "jpeg_design.h"
 
-enum { LEVELS = 3, MAX_SIDE = 200 };
+enum { LEVELS = PRESTO__JPEG_LEVELS };
 
 static presto__jpeg_fast *decoders[LEVELS]; /* NULL: not of this processor */
 
@@ -47,109 +47,7 @@ static presto_rng start_rng(uint64_t stream) {
     return rng;
 }
 
-/* ---- files ---- */
-
-typedef enum content { SMOOTH, NOISE, EXTREMES, PLAIN, CONTENTS } content;
-
-typedef struct design {
-    unsigned width, height;
-    int h, v; /* sampling factors of the first component */
-    int quality;
-    bool is_grey, is_rgb, is_optimized, is_baseline, has_jfif, has_adobe;
-    unsigned restart;
-    content content;
-    unsigned coarse; /* quantization is multiplied by it */
-} design;
-
-static design draw_design(presto_rng *rng, unsigned max_side) {
-    static const int samplings[][2] = {{2, 2}, {2, 2}, {2, 1}, {1, 1}, {1, 2}};
-    const int *sampling = samplings[jpeg_below(rng, 5)];
-    design d = {.width = 1 + jpeg_below(rng, max_side),
-                .height = 1 + jpeg_below(rng, max_side),
-                .h = sampling[0],
-                .v = sampling[1],
-                .quality = 1 + (int)jpeg_below(rng, 100),
-                .is_grey = jpeg_below(rng, 8) == 0,
-                .is_optimized = jpeg_below(rng, 2) == 0,
-                .is_baseline = jpeg_below(rng, 2) == 0,
-                .has_jfif = jpeg_below(rng, 4) != 0,
-                .has_adobe = jpeg_below(rng, 4) == 0,
-                .restart = jpeg_below(rng, 3) == 0 ? 1 + jpeg_below(rng, 20) : 0,
-                .content = (content)jpeg_below(rng, CONTENTS),
-                .coarse = jpeg_below(rng, 6) == 0 ? 1 + jpeg_below(rng, 40) : 1};
-    d.is_rgb = !d.is_grey && jpeg_below(rng, 10) == 0;
-    return d;
-}
-
-static void draw_row(const design *d, presto_rng *rng, unsigned y, unsigned values, uint8_t *row) {
-    for (unsigned i = 0; i < values; i++) {
-        unsigned smooth = (i / 23 * 77 + y / 9 * 53) % 200 + jpeg_below(rng, 20);
-        switch (d->content) {
-        case SMOOTH:
-            row[i] = (uint8_t)smooth;
-            break;
-        case NOISE:
-            row[i] = (uint8_t)jpeg_below(rng, 256);
-            break;
-        case EXTREMES:
-            row[i] = (uint8_t)((i / 7 + y / 5) % 2 == 0 ? 0 : 255);
-            break;
-        case PLAIN:
-        case CONTENTS:
-        default:
-            row[i] = 77;
-            break;
-        }
-    }
-}
-
-/* malloc'ed by libjpeg */
-static presto_span encode(const design *d, presto_rng *rng) {
-    jpeg_made made;
-    struct jpeg_compress_struct *cinfo = &made.cinfo;
-    jpeg_made_begin(&made, d->width, d->height, d->is_grey ? 1 : 3);
-    if (d->is_rgb)
-        jpeg_set_colorspace(cinfo, JCS_RGB);
-    jpeg_set_quality(cinfo, d->quality, d->is_baseline);
-    for (int i = 0; d->coarse > 1 && i < 2; i++)
-        for (int k = 0; cinfo->quant_tbl_ptrs[i] != NULL && k < DCTSIZE2; k++)
-            cinfo->quant_tbl_ptrs[i]->quantval[k] =
-                (UINT16)(cinfo->quant_tbl_ptrs[i]->quantval[k] * d->coarse % 65535 + 1);
-    if (!d->is_rgb && !d->is_grey) {
-        cinfo->comp_info[0].h_samp_factor = d->h;
-        cinfo->comp_info[0].v_samp_factor = d->v;
-    }
-    cinfo->write_JFIF_header = d->has_jfif;
-    cinfo->write_Adobe_marker = d->has_adobe;
-    cinfo->optimize_coding = d->is_optimized;
-    cinfo->restart_interval = d->restart;
-    jpeg_start_compress(cinfo, TRUE);
-    uint8_t row[MAX_SIDE * 3];
-    JSAMPROW rows[] = {row};
-    for (unsigned y = 0; y < d->height; y++) {
-        draw_row(d, rng, y, d->width * (unsigned)cinfo->input_components, row);
-        jpeg_write_scanlines(cinfo, rows, 1);
-    }
-    return jpeg_made_end(&made);
-}
-
-static void describe(const design *d, const jpeg_request *request, char *text, size_t bytes) {
-    snprintf(text, bytes,
-             "%u x %u, %d x %d, quality %d, restart %u, content %d, coarse %u, grey %d, rgb %d: "
-             "%d channels, by %u, accurate %d",
-             d->width, d->height, d->h, d->v, d->quality, d->restart, (int)d->content, d->coarse,
-             d->is_grey, d->is_rgb, request->channels, request->by, request->is_accurate);
-}
-
 /* ---- tests ---- */
-
-static presto_window draw_window(presto_rng *rng, const jpeg_result *of) {
-    presto_window window = {.y = jpeg_below(rng, (unsigned)of->height),
-                            .x = jpeg_below(rng, (unsigned)of->width)};
-    window.height = 1 + jpeg_below(rng, (unsigned)(of->height - (size_t)window.y));
-    window.width = 1 + jpeg_below(rng, (unsigned)(of->width - (size_t)window.x));
-    return window;
-}
 
 /* How many decoders accepted it. */
 static unsigned compare(presto_span in, const jpeg_request *request, presto_rng *rng,
@@ -158,7 +56,7 @@ static unsigned compare(presto_span in, const jpeg_request *request, presto_rng 
     jpeg_result want = jpeg_by_libjpeg(in, request, UINT64_MAX);
     ck_assert_msg(want.is_decoded, "%s", name);
     const presto_window all = {0, 0, (int64_t)want.height, (int64_t)want.width};
-    const presto_window window = draw_window(rng, &want);
+    const presto_window window = jpeg_draw_window(rng, &want);
     for (int i = 0; i < LEVELS; i++) {
         presto_tensor_spec spec = {0};
         if (decoders[i] == NULL)
@@ -183,23 +81,16 @@ static unsigned compare(presto_span in, const jpeg_request *request, presto_rng 
     return accepted;
 }
 
-static jpeg_request draw_request(presto_rng *rng, const design *d) {
-    static const unsigned reductions[] = {1, 1, 1, 2, 4, 8};
-    return (jpeg_request){.channels = !d->is_rgb && jpeg_below(rng, 6) == 0 ? 1 : 3,
-                          .by = jpeg_reduction(d->width, d->height, reductions[jpeg_below(rng, 6)]),
-                          .is_accurate = jpeg_below(rng, 2) == 0};
-}
-
 START_TEST(small_images_have_the_pixels_of_libjpeg) {
     presto_rng rng = start_rng(1);
     size_t rounds = rounds_of(3000), accepted = 0;
     open_decoders();
     for (size_t i = 0; i < rounds; i++) {
         char name[300];
-        design d = draw_design(&rng, 64);
-        presto_span in = encode(&d, &rng);
-        jpeg_request request = draw_request(&rng, &d);
-        describe(&d, &request, name, sizeof name);
+        jpeg_design d = jpeg_draw_design(&rng, 64);
+        presto_span in = jpeg_encode(&d, &rng);
+        jpeg_request request = jpeg_draw_request(&rng, &d);
+        jpeg_describe(&d, &request, name, sizeof name);
         accepted += compare(in, &request, &rng, name) > 0;
         free((void *)(uintptr_t)in.data);
     }
@@ -213,10 +104,10 @@ START_TEST(larger_images_have_the_pixels_of_libjpeg) {
     open_decoders();
     for (size_t i = 0; i < presto_check_rounds(200); i++) {
         char name[300];
-        design d = draw_design(&rng, MAX_SIDE);
-        presto_span in = encode(&d, &rng);
-        jpeg_request request = draw_request(&rng, &d);
-        describe(&d, &request, name, sizeof name);
+        jpeg_design d = jpeg_draw_design(&rng, JPEG_MAX_SIDE);
+        presto_span in = jpeg_encode(&d, &rng);
+        jpeg_request request = jpeg_draw_request(&rng, &d);
+        jpeg_describe(&d, &request, name, sizeof name);
         compare(in, &request, &rng, name);
         free((void *)(uintptr_t)in.data);
     }
@@ -229,16 +120,16 @@ START_TEST(usual_photos_are_accepted) {
     open_decoders();
     for (int sampling = 0; sampling < 4; sampling++)
         for (unsigned by = 1; by <= 8; by *= 2) {
-            design d = {.width = 150,
-                        .height = 99,
-                        .h = 1 + sampling % 2,
-                        .v = 1 + sampling / 2,
-                        .quality = 90,
-                        .is_baseline = true,
-                        .has_jfif = true,
-                        .restart = by == 1 ? 7 : 0,
-                        .content = by == 2 ? NOISE : SMOOTH};
-            presto_span in = encode(&d, &rng);
+            jpeg_design d = {.width = 150,
+                             .height = 99,
+                             .h = 1 + sampling % 2,
+                             .v = 1 + sampling / 2,
+                             .quality = 90,
+                             .is_baseline = true,
+                             .has_jfif = true,
+                             .restart = by == 1 ? 7 : 0,
+                             .content = by == 2 ? JPEG_NOISE : JPEG_SMOOTH};
+            presto_span in = jpeg_encode(&d, &rng);
             jpeg_request request = {.channels = 3, .by = by, .is_accurate = by < 4};
             unsigned there = 0;
             for (int i = 0; i < LEVELS; i++)
@@ -258,8 +149,8 @@ START_TEST(damaged_files_are_refused_or_have_the_pixels_of_libjpeg) {
     size_t rounds = rounds_of(4000), refused = 0;
     open_decoders();
     for (size_t i = 0; i < rounds; i++) {
-        design d = draw_design(&rng, 64);
-        presto_span made = encode(&d, &rng);
+        jpeg_design d = jpeg_draw_design(&rng, 64);
+        presto_span made = jpeg_encode(&d, &rng);
         size_t bytes =
             jpeg_below(&rng, 5) == 0 ? 1 + jpeg_below(&rng, (unsigned)made.bytes) : made.bytes;
         uint8_t *copy = malloc(bytes);
@@ -271,7 +162,7 @@ START_TEST(damaged_files_are_refused_or_have_the_pixels_of_libjpeg) {
             copy[at] = (uint8_t)(jpeg_below(&rng, 2) == 0 ? jpeg_below(&rng, 256) : flipped);
         }
         presto_span in = presto_span_of(copy, bytes);
-        jpeg_request request = draw_request(&rng, &d);
+        jpeg_request request = jpeg_draw_request(&rng, &d);
         jpeg_result want = jpeg_by_libjpeg(in, &request, 1 << 20);
         presto_window all = {0, 0, (int64_t)want.height, (int64_t)want.width};
         for (int level = 0; level < LEVELS; level++) {
@@ -306,9 +197,9 @@ END_TEST
 START_TEST(libjpeg_takes_over_with_the_same_window) {
     presto_rng rng = start_rng(5);
     for (int i = 0; i < 50; i++) {
-        design d = draw_design(&rng, MAX_SIDE);
+        jpeg_design d = jpeg_draw_design(&rng, JPEG_MAX_SIDE);
         d.is_grey = false;
-        presto_span made = encode(&d, &rng);
+        presto_span made = jpeg_encode(&d, &rng);
         uint8_t *copy = malloc(made.bytes + 3);
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, made.data, made.bytes - 2);
@@ -317,7 +208,7 @@ START_TEST(libjpeg_takes_over_with_the_same_window) {
         jpeg_request request = {.channels = 3, .by = 1};
         jpeg_result want = jpeg_by_libjpeg(in, &request, UINT64_MAX);
         ck_assert(want.is_decoded);
-        presto_window wanted = draw_window(&rng, &want), window;
+        presto_window wanted = jpeg_draw_window(&rng, &want), window;
         presto__encoded_image image = {.bytes = in, .channels = 3, .max_bytes = 1 << 20};
         presto_tensor_spec spec = {0};
         presto_error err;
@@ -352,8 +243,8 @@ START_TEST(the_option_dct_chooses_the_transform) {
     for (unsigned i = 0; i < 20; i++) {
         presto_tensor out[2];
         jpeg_result want[2];
-        design d = {.width = 90, .height = 70, .h = 1, .v = 1 + (int)i % 2 * 3, .quality = 90};
-        presto_span in = encode(&d, &rng);
+        jpeg_design d = {.width = 90, .height = 70, .h = 1, .v = 1 + (int)i % 2 * 3, .quality = 90};
+        presto_span in = jpeg_encode(&d, &rng);
         for (int accurate = 0; accurate < 2; accurate++) {
             rig r;
             presto_error err;
@@ -428,11 +319,11 @@ START_TEST(indexed_files_are_the_same_image) {
         char name[300];
         rig_options run = {.seed = i};
         presto_tensor out;
-        design d = draw_design(&rng, MAX_SIDE);
+        jpeg_design d = jpeg_draw_design(&rng, JPEG_MAX_SIDE);
         d.coarse = 1;
-        presto_span made = encode(&d, &rng);
-        jpeg_request request = draw_request(&rng, &d);
-        describe(&d, &request, name, sizeof name);
+        presto_span made = jpeg_encode(&d, &rng);
+        jpeg_request request = jpeg_draw_request(&rng, &d);
+        jpeg_describe(&d, &request, name, sizeof name);
         ck_assert_ok(rig_run_bytes(&r, &run, made, &out, &err), &err);
         presto_span in = out.strings[0];
         indexed += has_index(in);
@@ -472,9 +363,9 @@ START_TEST(many_pieces_are_joined) {
     ck_assert_ok(rig_open(&r, "{step: index-jpeg, every: 1}", &string_spec, false, &err), &err);
     for (int i = 0; i < 2; i++) {
         rig_options run = {.seed = 1};
-        design d = {
+        jpeg_design d = {
             .width = 200, .height = 12000, .h = 1, .v = 1, .quality = 50, .is_grey = i == 0};
-        presto_span made = encode(&d, &rng);
+        presto_span made = jpeg_encode(&d, &rng);
         ck_assert_ok(rig_run_bytes(&r, &run, made, &out, &err), &err);
         ck_assert(has_index(out.strings[0]));
         ck_assert(coefficients_are_equal(made, out.strings[0]));
