@@ -37,7 +37,6 @@
 #define MOST_FAILURES 8 /* in a row: then nothing is requested, until something succeeds */
 #define REST_WINDOWS 16
 #define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
-#define MOST_BEGINNINGS 256
 #define MOST_SPARE 8
 /* A second request for what takes long: for at most so many of 100. */
 #define SECONDS_OF_100 3
@@ -90,6 +89,7 @@ typedef struct beginning {
     uint8_t *head;
     size_t bytes;
     presto__http_call call;
+    unsigned tries;   /* that have failed */
     bool is_unwanted; /* it only has to end */
 } beginning;
 
@@ -113,9 +113,9 @@ struct presto__ahead {
     size_t under_way;  /* requests, also those that only have to end */
     size_t readers;    /* threads in presto__flights_read */
     uint64_t told_bytes;
-    uint64_t read_at;  /* told_at of the latest range that was read */
-    unsigned failures; /* in a row */
-    beginning *beginnings[MOST_BEGINNINGS];
+    uint64_t read_at;                  /* told_at of the latest range that was read */
+    unsigned failures;                 /* in a row */
+    beginning *beginnings[MOST_LEVEL]; /* no more than `top`: each is a connection at first */
     size_t beginning_count;
     /* How many requests at a time. */
     size_t level, top;
@@ -133,14 +133,17 @@ struct presto__ahead {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local presto__ahead *bound;
 
-/* In a child of fork: who held the lock is not there. */
-static void forget_lock(void) {
-    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    lock = fresh;
+/* A child of fork has the lists, too: no other thread changes them meanwhile. */
+static void take_lock(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void) {
+    pthread_mutex_unlock(&lock);
 }
 
 static void register_fork(void) {
-    (void)pthread_atfork(NULL, NULL, forget_lock);
+    (void)pthread_atfork(take_lock, give_lock, give_lock);
 }
 
 /* ---- lists ---- */
@@ -270,13 +273,27 @@ static void drop(presto__ahead *ahead, presto__flight *flight) {
     free_unused(flight);
 }
 
+/* Returns an errno, or 0. */
+static int init_changed(presto__ahead *ahead) {
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+    if (failed == 0) {
+        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        if (failed == 0)
+            failed = pthread_cond_init(&ahead->changed, &attributes);
+        pthread_condattr_destroy(&attributes);
+    }
+    return failed;
+}
+
 /* In a child of fork, at first: what the parent began is never done here, and its threads are not
- * there. */
-static void adopt(presto__ahead *ahead) {
+ * there. True: some ranges may have gone. */
+static bool adopt(presto__ahead *ahead) {
     if (ahead->generation == presto__http_generation())
-        return;
+        return false;
     ahead->generation = presto__http_generation();
     ahead->under_way = ahead->readers = 0;
+    (void)init_changed(ahead); /* threads of the parent may have waited: nobody wakes them here */
     for (presto__flight *one = ahead->begun.oldest, *next; one != NULL; one = next) {
         next = one->newer;
         one->readers = 0;
@@ -287,6 +304,7 @@ static void adopt(presto__ahead *ahead) {
     for (size_t i = 0; i < ahead->beginning_count; i++)
         if (ahead->beginnings[i]->state == UNDER_WAY)
             ahead->beginnings[i]->state = FAILED;
+    return true;
 }
 
 /* ---- how many at a time ---- */
@@ -479,7 +497,8 @@ static void take_answer(attempt *one) {
     attempt *other = &flight->attempts[one == flight->attempts];
     presto__remote_wish wish;
     wish_of(flight, &wish);
-    if (presto__answer_is_range(&wish, &one->call.answer)) {
+    if (presto__answer_is_range(&wish, &one->call.answer) &&
+        one->call.answer.bytes == flight->end - flight->first) { /* a server may send fewer */
         ahead->failures = 0;
         presto__retry_note_success();
         flight->state = ARRIVED;
@@ -577,10 +596,10 @@ void presto__flights_request(const presto__ahead_wish *wish) {
     if (ahead == NULL)
         return;
     pthread_mutex_lock(&lock);
-    adopt(ahead);
+    (void)adopt(ahead);
     while (ahead->queue.count < MOST_QUEUED && next_missing(wish, &at, &end, &wanted)) {
-        uint64_t pieces = (end - at + MOST_RANGE - 1) / MOST_RANGE;
-        end = at + (end - at + pieces - 1) / pieces;
+        uint64_t pieces = (end - at - 1) / MOST_RANGE + 1;
+        end = at + (end - at - 1) / pieces + 1;
         pthread_mutex_unlock(&lock);
         presto__flight *flight = make_flight(ahead, wish, at, end);
         pthread_mutex_lock(&lock);
@@ -604,6 +623,14 @@ void presto__flights_request(const presto__ahead_wish *wish) {
 }
 
 /* ---- what is read ---- */
+
+/* So many bytes of it. With the lock held. */
+static void note_read(presto__flight *flight, uint64_t bytes) {
+    presto__ahead *ahead = flight->ahead;
+    flight->unread -= bytes < flight->unread ? bytes : flight->unread;
+    if (flight->told_at > ahead->read_at)
+        ahead->read_at = flight->told_at;
+}
 
 /* Until something has come, but no longer than some time. With the lock held, but not while it waits
  * and asks. */
@@ -642,13 +669,28 @@ static void leave(presto__flight *flight) {
     free_unused(flight);
 }
 
-/* It is wanted now, whatever is before it in the queue. False: it cannot be requested. */
-static bool hurry(presto__flight *flight) {
+/* Beside the limit, each thread that waits may have one range. */
+static bool has_room_now(const presto__ahead *ahead, size_t bytes) {
+    size_t over =
+        ahead->held_bytes > ahead->limit_bytes ? ahead->held_bytes - ahead->limit_bytes : 0;
+    return over + bytes <= (ahead->readers + 1) * (size_t)MOST_RANGE;
+}
+
+/* It is wanted now, whatever is before it in the queue. False: it is not requested; the caller
+ * requests `bytes` of it. */
+static bool hurry(presto__flight *flight, size_t bytes) {
+    presto__ahead *ahead = flight->ahead;
     if (flight->state != QUEUED)
         return true;
-    if (flight->ahead->failures < MOST_FAILURES && begin_flight(flight))
+    if (!has_room_now(ahead, room_of(flight))) {
+        /* Ranges that were begun so wait for the rest that is wanted of them: no more of these. */
+        note_read(flight, bytes);
+        if (flight->unread > 0)
+            return false;
+    } else if (ahead->failures < MOST_FAILURES && begin_flight(flight)) {
         return true;
-    drop(flight->ahead, flight);
+    }
+    drop(ahead, flight);
     return false;
 }
 
@@ -658,10 +700,11 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
     *got_out = 0;
     *gap_out = wanted->bytes;
     pthread_mutex_lock(&lock);
-    if (flights->count > 0)
-        adopt(flights->items[0]->ahead);
-    size_t i = place_of(flights, wanted->offset);
-    presto__flight *flight = i < flights->count ? flights->items[i] : NULL;
+    presto__flight *flight;
+    do { /* those of several read-aheads may be among them */
+        size_t i = place_of(flights, wanted->offset);
+        flight = i < flights->count ? flights->items[i] : NULL;
+    } while (flight != NULL && adopt(flight->ahead));
     if (flight == NULL || flight->first > wanted->offset) {
         if (flight != NULL && flight->first - wanted->offset < wanted->bytes)
             *gap_out = (size_t)(flight->first - wanted->offset);
@@ -672,11 +715,12 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
     if (bytes > flight->end - wanted->offset)
         bytes = (size_t)(flight->end - wanted->offset);
     *gap_out = bytes;
-    if (!hurry(flight)) {
+    presto__ahead *ahead = flight->ahead;
+    if (!hurry(flight, bytes)) {
+        pump(ahead);
         pthread_mutex_unlock(&lock);
         return PRESTO_OK;
     }
-    presto__ahead *ahead = flight->ahead;
     flight->readers++;
     ahead->readers++;
     presto_status status = wait_for(flight, err);
@@ -686,9 +730,7 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
         memcpy(wanted->data, flight->arrived->data + (wanted->offset - flight->first), bytes);
         pthread_mutex_lock(&lock);
         *got_out = bytes;
-        flight->unread -= bytes < flight->unread ? bytes : flight->unread;
-        if (flight->told_at > ahead->read_at)
-            ahead->read_at = flight->told_at;
+        note_read(flight, bytes);
     }
     /* All was read, or it is of no use: who reads requests it, and is told why. */
     bool is_over =
@@ -702,12 +744,35 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
     return status;
 }
 
+void presto__flights_note(presto__flights *flights, uint64_t first, uint64_t end) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = place_of(flights, first);
+         i < flights->count && flights->items[i]->first < end;) {
+        presto__flight *one = flights->items[i];
+        presto__ahead *ahead = one->ahead;
+        if (adopt(ahead)) {
+            i = place_of(flights, first);
+            continue;
+        }
+        uint64_t from = one->first > first ? one->first : first;
+        note_read(one, (one->end < end ? one->end : end) - from);
+        if (one->unread > 0) {
+            i++;
+        } else {
+            drop(ahead, one); /* the next one moves to its place */
+            pump(ahead);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void presto__flights_done(presto__flights *flights) {
     pthread_mutex_lock(&lock);
-    if (flights->count > 0)
-        adopt(flights->items[0]->ahead);
-    while (flights->count > 0)
-        drop(flights->items[flights->count - 1]->ahead, flights->items[flights->count - 1]);
+    while (flights->count > 0) {
+        presto__flight *last = flights->items[flights->count - 1];
+        if (!adopt(last->ahead))
+            drop(last->ahead, last);
+    }
     pthread_mutex_unlock(&lock);
     free((void *)flights->items);
     *flights = (presto__flights){0};
@@ -749,16 +814,21 @@ static void beginning_ended(presto__http_call *call) {
     beginning *one = call->user;
     presto__ahead *ahead = one->ahead;
     pthread_mutex_lock(&lock);
+    const presto__remote_wish wish = {.has_range = true, .first = 0, .last = one->bytes - 1};
     bool has_come =
-        call->answer.failed == 0 && (call->answer.code == 206 || call->answer.code == 200 ||
-                                     call->answer.code == 404 || call->answer.code == 416);
+        call->answer.code == 206
+            ? presto__answer_is_range(&wish, &call->answer)
+            : call->answer.failed == 0 && (call->answer.code == 200 || call->answer.code == 404 ||
+                                           call->answer.code == 416);
     bool is_again = false;
     ahead->failures = has_come ? 0 : ahead->failures + 1;
     if (has_come && call->answer.code != 404)
         presto__retry_note_success();
-    if (!has_come && !one->is_unwanted && ahead->failures < MOST_FAILURES &&
-        presto__answer_may_pass(&call->answer) && presto__retry_allowed())
-        is_again = presto__http_begin(call, presto__retry_wait_ns(0), NULL) == PRESTO_OK;
+    if (!has_come && !one->is_unwanted && ++one->tries < MOST_TRIES &&
+        ahead->failures < MOST_FAILURES && presto__answer_may_pass(&call->answer) &&
+        presto__retry_allowed())
+        is_again =
+            presto__http_begin(call, presto__retry_wait_ns(one->tries - 1), NULL) == PRESTO_OK;
     if (!is_again) {
         ahead->under_way--;
         one->state = has_come ? ARRIVED : FAILED;
@@ -775,14 +845,14 @@ bool presto__ahead_may_open(void) {
     if (ahead == NULL)
         return false;
     pthread_mutex_lock(&lock);
-    bool may = ahead->beginning_count < MOST_BEGINNINGS && ahead->failures < MOST_FAILURES;
+    bool may = ahead->beginning_count < ahead->top && ahead->failures < MOST_FAILURES;
     pthread_mutex_unlock(&lock);
     return may;
 }
 
 /* With the lock held. False: there is no room, or it is there already. */
 static bool begin_beginning(presto__ahead *ahead, beginning *one) {
-    if (ahead->beginning_count == MOST_BEGINNINGS || ahead->failures >= MOST_FAILURES ||
+    if (ahead->beginning_count >= ahead->top || ahead->failures >= MOST_FAILURES ||
         find_beginning(ahead, one->path) != SIZE_MAX || presto__http_begin(&one->call, 0, NULL) < 0)
         return false;
     ahead->under_way++;
@@ -795,9 +865,9 @@ void presto__beginning_request(const presto__remote_name *name, size_t bytes) {
     if (ahead == NULL)
         return;
     pthread_mutex_lock(&lock);
-    adopt(ahead);
+    (void)adopt(ahead);
     bool is_there =
-        find_beginning(ahead, name->path) != SIZE_MAX || ahead->beginning_count == MOST_BEGINNINGS;
+        find_beginning(ahead, name->path) != SIZE_MAX || ahead->beginning_count >= ahead->top;
     pthread_mutex_unlock(&lock);
     beginning *one = is_there ? NULL : calloc(1, sizeof *one);
     if (one == NULL)
@@ -833,7 +903,7 @@ bool presto__beginning_take(const char *path, presto__beginning *beginning_out,
     if (ahead == NULL)
         return false;
     pthread_mutex_lock(&lock);
-    adopt(ahead);
+    (void)adopt(ahead);
     size_t i = find_beginning(ahead, path);
     if (i == SIZE_MAX) {
         pthread_mutex_unlock(&lock);
@@ -867,7 +937,7 @@ bool presto__beginning_look(const char *path, presto__http_answer *answer_out,
     if (ahead == NULL)
         return false;
     pthread_mutex_lock(&lock);
-    adopt(ahead);
+    (void)adopt(ahead);
     size_t i = find_beginning(ahead, path);
     while (*status_out == PRESTO_OK && i != SIZE_MAX && ahead->beginnings[i]->state == UNDER_WAY) {
         *status_out = wait_a_while(ahead, ASK_NS, err);
@@ -885,18 +955,11 @@ bool presto__beginning_look(const char *path, presto__http_answer *answer_out,
 
 presto_status presto__ahead_new(size_t limit_bytes, presto__ahead **ahead_out, presto_error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_condattr_t attributes;
     (void)pthread_once(&once, register_fork);
     presto__ahead *ahead = calloc(1, sizeof *ahead);
     if (ahead == NULL)
         return presto_fail_memory(err, sizeof *ahead);
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (failed == 0)
-            failed = pthread_cond_init(&ahead->changed, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    int failed = init_changed(ahead);
     if (failed != 0) {
         free(ahead);
         return presto_fail_errno(err, failed, NULL, "cannot make a lock");
@@ -922,7 +985,7 @@ void presto__ahead_free(presto__ahead *ahead) {
     if (ahead == NULL)
         return;
     pthread_mutex_lock(&lock);
-    adopt(ahead);
+    (void)adopt(ahead);
     drop_all(ahead, &ahead->queue);
     drop_all(ahead, &ahead->begun);
     for (size_t i = 0; i < ahead->beginning_count; i++) {

@@ -55,6 +55,9 @@ typedef struct presto__ahead_read {
 presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got_out,
                                    size_t *gap_out, presto_error *err);
 
+/** Bytes [first, end) have been read without these. */
+void presto__flights_note(presto__flights *flights, uint64_t first, uint64_t end);
+
 /** The object is being closed: nobody reads it any more. */
 void presto__flights_done(presto__flights *flights);
 

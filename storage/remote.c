@@ -445,6 +445,8 @@ presto_status presto__remote_read(const presto__object_place *place, void *data,
     if (place->offset + bytes <= object->head_bytes && !place->object.is_again) {
         memcpy(data, object->head + place->offset, bytes);
         *got_out = bytes;
+        if (end > object->head_bytes) /* else nothing is requested of it */
+            presto__flights_note(&object->flights, place->offset, place->offset + bytes);
         return PRESTO_OK;
     }
     for (size_t done = 0; done < bytes;) {
@@ -473,6 +475,8 @@ void presto__remote_will_read(presto__object object, uint64_t offset, uint64_t b
     uint64_t size = state->info.bytes;
     if (offset >= size || size <= state->head_bytes)
         return;
+    if (offset < state->head_bytes && bytes <= state->head_bytes - offset)
+        return; /* they are there */
     const presto__ahead_wish wish = {.flights = &state->flights,
                                      .first = offset,
                                      .end = bytes < size - offset ? offset + bytes : size,

@@ -382,7 +382,8 @@ static void *serve(void *unused) {
         if (client.ended != NULL)
             call_ended();
         int wait_ms = begin_due();
-        bool has_more = client.first != NULL || client.has_unwanted;
+        bool may_begin = client.running_count < sizeof client.running / sizeof client.running[0];
+        bool has_more = (client.first != NULL && may_begin) || client.has_unwanted;
         pthread_mutex_unlock(&client.lock);
         if (!has_more)
             (void)client.curl->multi_poll(client.multi, NULL, 0, wait_ms, NULL);

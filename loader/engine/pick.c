@@ -45,6 +45,7 @@ static void aim(presto_loader *loader, const uint64_t *numbers, size_t count) {
     loader->has_start_error = false;
     loader->walks = false; /* all samples are counted */
     loader->order.list = numbers;
+    loader->read_ahead.is_planned = false; /* no positions come after it */
     loader->epoch_samples = count;
     loader->options.range.drop_last = false; /* the batch has another size than the stream's */
     loader->blocking.packet_samples = count;

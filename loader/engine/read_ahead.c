@@ -262,6 +262,7 @@ static void tell_openings(presto__worker *worker, uint64_t end, uint64_t epoch_s
         if (ahead->opened >= end)
             return;
         known = next_numbers(loader, epoch_samples, ahead->opened, end, &count);
+        known = drop_cached(loader, ahead->numbers, known); /* what is not read is not opened */
         done = loader->source->ops->will_open(worker->reader, ahead->numbers, known);
         ahead->opened += done < known ? done : count;
     } while (done == known);
@@ -292,12 +293,24 @@ static void tell_planned(presto__worker *worker, uint64_t from, size_t count,
     uint64_t end = end_position(loader, epoch_samples);
     uint64_t own_end = least(from + count + ahead->shift, end);
     uint64_t most = ahead->most_samples + ahead->shift;
-    if (loader->source->ops->will_open != NULL)
-        tell_openings(worker, from < end ? from + least(2 * most, end - from) : end, epoch_samples);
-    tell_positions(worker, own_end, epoch_samples); /* and those before it, of another worker */
+    const bool opens = loader->source->ops->will_open != NULL;
+    const uint64_t opened_to = from < end ? from + least(2 * most, end - from) : end;
+    if (!ahead->has_begun && loader->has_walk)
+        ahead->opened = ahead->ahead = from; /* what is before it was walked */
+    ahead->has_begun = true;
+    if (opens)
+        tell_openings(worker, opened_to, epoch_samples);
+    while (ahead->ahead < own_end) { /* with those before it, of another worker */
+        if (!opens || ahead->opened <= ahead->ahead) {
+            tell_positions(worker, own_end, epoch_samples);
+        } else { /* opening what has been requested makes room for other shards */
+            tell_positions(worker, least(ahead->opened, own_end), epoch_samples);
+            tell_openings(worker, opened_to, epoch_samples);
+        }
+    }
     uint64_t to = from < end ? from + least(most, end - from) : end;
     to = least(to, ahead->ahead + 4 * count + ahead->stride);
-    if (loader->source->ops->will_open != NULL)
+    if (opens)
         to = least(to, ahead->opened);
     if (to < end) { /* whole strides of an epoch */
         uint64_t over = to % epoch_samples % ahead->stride;
@@ -318,8 +331,10 @@ static void tell_remote(presto__worker *worker, const presto__packet *packet,
         tell_planned(worker, position_of(loader, packet, epoch_samples) + part->first, part->count,
                      epoch_samples);
     } else {
-        for (size_t i = 0; i < part->count; i += PRESTO__TOLD_AT_ONCE) {
-            size_t left = part->count - i;
+        /* Behind the part's end there are no numbers: a walk may have ended there. */
+        size_t known = worker->part_end > part->first ? worker->part_end - part->first : 0;
+        for (size_t i = 0; i < known; i += PRESTO__TOLD_AT_ONCE) {
+            size_t left = known - i;
             size_t count = left < PRESTO__TOLD_AT_ONCE ? left : PRESTO__TOLD_AT_ONCE;
             memcpy(ahead->numbers, packet->numbers + part->first + i, count * sizeof(uint64_t));
             if (loader->source->ops->will_open != NULL)

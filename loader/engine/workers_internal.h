@@ -160,6 +160,7 @@ typedef struct presto__read_ahead {
                              * be opened that its own part needs */
     uint64_t *numbers;      /* PRESTO__TOLD_AT_ONCE */
     uint64_t opened, ahead; /* positions up to which was told what will be opened, and read */
+    bool has_begun;         /* something was told */
 } presto__read_ahead;
 
 #define PRESTO__TOLD_AT_ONCE 32768

@@ -53,6 +53,32 @@ static presto_status read_file(void *user, presto_span path, presto_arena *arena
     return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "there are no files");
 }
 
+/* A shard for each sample: so many may be requested before they are opened, by being told. */
+static size_t room, opened_late;
+static bool is_requested[SAMPLES], is_opened[SAMPLES];
+
+static size_t will_open(presto__reader *base, const uint64_t *numbers, size_t count) {
+    (void)base;
+    for (size_t i = 0; i < count; i++) {
+        if (is_requested[numbers[i]])
+            continue;
+        if (room == 0)
+            return i;
+        room--;
+        is_requested[numbers[i]] = true;
+    }
+    return count;
+}
+
+static void will_read_opened(presto__reader *base, const uint64_t *numbers, size_t count) {
+    (void)base;
+    for (size_t i = 0; i < count; i++) {
+        opened_late += !is_requested[numbers[i]];
+        room += is_requested[numbers[i]] && !is_opened[numbers[i]];
+        is_requested[numbers[i]] = is_opened[numbers[i]] = true;
+    }
+}
+
 static presto__ranges ranges; /* without a list: all samples */
 
 static bool is_remote;
@@ -230,6 +256,61 @@ START_TEST(what_is_read_over_a_network_is_told_once_before) {
 }
 END_TEST
 
+START_TEST(what_is_opened_over_a_network_is_requested_before_however_many_a_part_needs) {
+    static const uint8_t byte;
+    made_source how = {
+        .name = "x", .spec = {.dtype = PRESTO_UINT8, .rank = 1, .dims = {1}}, .data = &byte};
+    presto_source *source = make_source(&how, SAMPLES, 1000, fetch, will_read_opened);
+    presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, 1);
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_error err;
+    source->is_remote = true;
+    ((made_source *)(void *)source)->ops.will_open = will_open;
+    options.batch_samples = options.memory.block_samples = SAMPLES / 2;
+    options.range.epochs = 1;
+    room = 100;
+    ck_assert_ok(presto__loader_open_input(&(presto__loader_input){.source = source}, &options,
+                                           &loader, &err),
+                 &err);
+    while (presto_loader_next(loader, &batch, &err) == PRESTO_OK)
+        presto_batch_release(batch);
+    presto_loader_free(loader);
+    presto__source_free(source);
+    ck_assert_uint_eq(opened_late, 0);
+    ck_assert_uint_eq(room, 100);
+}
+END_TEST
+
+START_TEST(what_is_picked_over_a_network_is_told_each_time) {
+    static const uint8_t byte;
+    made_source how = {
+        .name = "x", .spec = {.dtype = PRESTO_UINT8, .rank = 1, .dims = {1}}, .data = &byte};
+    presto_source *source = make_source(&how, SAMPLES, MEAN_BYTES, fetch, will_read);
+    presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, 0);
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_error err;
+    source->is_remote = true;
+    memset(told, 0, sizeof told);
+    options.range.skip_samples = UINT64_MAX;
+    ck_assert_ok(presto__loader_open_input(&(presto__loader_input){.source = source}, &options,
+                                           &loader, &err),
+                 &err);
+    for (uint64_t first = 0; first < 400; first += 100) {
+        uint64_t numbers[10];
+        for (uint64_t i = 0; i < 10; i++)
+            numbers[i] = first + 7 * i;
+        ck_assert_ok(presto_loader_pick(loader, numbers, 10, &batch, &err), &err);
+        presto_batch_release(batch);
+        for (uint64_t i = 0; i < 10; i++)
+            ck_assert_uint_eq(told[numbers[i]], 1);
+    }
+    presto_loader_free(loader);
+    presto__source_free(source);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         what_is_read_from_slow_storage_is_told_once_before,
@@ -239,6 +320,8 @@ int main(void) {
         nothing_is_told_beyond_the_limit_or_the_memory,
         what_the_cache_holds_is_not_told,
         what_is_read_over_a_network_is_told_once_before,
+        what_is_opened_over_a_network_is_requested_before_however_many_a_part_needs,
+        what_is_picked_over_a_network_is_told_each_time,
     };
     return presto_check_main("read_ahead", tests, sizeof tests / sizeof tests[0], 120);
 }
