@@ -746,20 +746,19 @@ presto_status presto__flights_read(const presto__ahead_read *wanted, size_t *got
 
 void presto__flights_note(presto__flights *flights, uint64_t first, uint64_t end) {
     pthread_mutex_lock(&lock);
-    for (size_t i = place_of(flights, first);
-         i < flights->count && flights->items[i]->first < end;) {
-        presto__flight *one = flights->items[i];
+    for (uint64_t at = first;;) {
+        size_t i = place_of(flights, at);
+        presto__flight *one = i < flights->count ? flights->items[i] : NULL;
+        if (one == NULL || one->first >= end)
+            break;
         presto__ahead *ahead = one->ahead;
-        if (adopt(ahead)) {
-            i = place_of(flights, first);
+        if (adopt(ahead))
             continue;
-        }
         uint64_t from = one->first > first ? one->first : first;
-        note_read(one, (one->end < end ? one->end : end) - from);
-        if (one->unread > 0) {
-            i++;
-        } else {
-            drop(ahead, one); /* the next one moves to its place */
+        at = one->end;
+        note_read(one, (at < end ? at : end) - from);
+        if (one->unread == 0) {
+            drop(ahead, one);
             pump(ahead);
         }
     }
