@@ -354,16 +354,17 @@ class Ahead(Remote):
         dataset = self.write("-u", "resized", "-c", "none", "-s", "144")
         with servers.Files(self.folder) as server:
             for order in ("none", "full"):
-                times = self.timed(server, 0.2)
+                times = self.timed(server, 0.5)
                 options = ("--shuffle", order, "-b", "32", "--limit", "32", "-j", "1")
                 self.assertTrue(self.stream(f"{server.url}/{dataset.name}", *options) == self.load("-q", *options, dataset))
-                self.assertLessEqual(self.in_turn(times), 4)
+                if not SANITIZED:  # it takes longer to begin many than a request takes
+                    self.assertLessEqual(self.in_turn(times), 4)
 
     def test_one_thread_has_many_requests_under_way(self):
         plain = self.new("far")  # records that stand too far from each other to be read together
         plain.write_bytes(b"".join(framed(bytes([i]) * (60000 if i % 2 else 100)) for i in range(200)))
         with servers.Files(self.folder) as server:
-            times = self.timed(server, 0.05)
+            times = self.timed(server, 0.2)
             options = ("--raw-records", "--shuffle", "full", "-j", "1", "--seed", "3")
             self.assertTrue(self.stream(f"{server.url}/{plain.name}", *options) == self.load("-q", *options, plain))
             self.assertGreater(self.at_once(times), 10)
