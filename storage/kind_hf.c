@@ -18,15 +18,15 @@
 
 #include "credentials/aws_config_internal.h"
 #include "credentials/credentials_internal.h"
+#include "kept_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
 #include "sigv4_internal.h"
+#include "texts_internal.h"
 
 #define SCHEME "hf://"
 #define DATASETS "datasets/"
 #define HUB "https://huggingface.co"
-#define COMMIT_BYTES 64
-#define PINS 64
 
 typedef struct hf_address {
     /* Set once. */
@@ -41,50 +41,12 @@ typedef struct hf_address {
     bool store_is_hub; /* it is at the Hub itself, and gets the token */
 } hf_address;
 
-/* Commits that revisions were at when they were first asked for. */
-static struct {
-    pthread_mutex_t lock;
-    struct {
-        char *key; /* NULL: free */
-        char commit[COMMIT_BYTES];
-    } at[PINS];
-} pins = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* A child of fork gets what is kept, and no lock that a thread of its parent held. */
-static void before_fork(void) {
-    pthread_mutex_lock(&pins.lock);
-}
-
-static void after_fork(void) {
-    pthread_mutex_unlock(&pins.lock);
-}
-
-static void register_fork(void) {
-    (void)pthread_atfork(before_fork, after_fork, after_fork);
-}
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void lock_pins(void) {
-    (void)pthread_once(&once, register_fork);
-    pthread_mutex_lock(&pins.lock);
-}
+/* Commits that revisions were at when they were first asked for, by "HUB/REPO@REVISION". */
+static presto__kept commits;
 
 static bool hf_owns(const char *path) {
     return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
 }
-
-/* Append the texts, which end with NULL, and a 0; malloc'd. NULL: no memory. */
-static char *joined(const char *const *texts) {
-    presto_buffer out = {0};
-    presto_status status = PRESTO_OK;
-    for (; *texts != NULL && status == PRESTO_OK; texts++)
-        status = presto_buffer_append(&out, presto_span_of_text(*texts), NULL);
-    char *text = status == PRESTO_OK ? presto_span_to_text(presto_buffer_span(&out)) : NULL;
-    presto__forget_buffer(&out); /* a token may be in it */
-    return text;
-}
-#define JOINED(...) joined((const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- the token ---- */
 
@@ -95,10 +57,10 @@ static char *token_file(void) {
     if (named != NULL)
         return strdup(named);
     if (home != NULL)
-        return JOINED(home, "/token");
+        return PRESTO__JOINED(home, "/token");
     if (cache != NULL)
-        return JOINED(cache, "/huggingface/token");
-    return user == NULL ? NULL : JOINED(user, "/.cache/huggingface/token");
+        return PRESTO__JOINED(cache, "/huggingface/token");
+    return user == NULL ? NULL : PRESTO__JOINED(user, "/.cache/huggingface/token");
 }
 
 /* What huggingface_hub takes for yes. */
@@ -230,42 +192,25 @@ static presto_status hf_make(const char *path, void **self_out, presto_error *er
 
 /* ---- commits ---- */
 
-/* "HUB/REPO@REVISION"; NULL: no memory. */
-static char *pin_key(const hf_address *self) {
-    return JOINED(self->hub, "/", self->repo, "@", self->revision);
+/* NULL: no memory. */
+static char *commit_name(const hf_address *self) {
+    return PRESTO__JOINED(self->hub, "/", self->repo, "@", self->revision);
 }
 
-/* The commit that the revision was at first; "": it was not asked for yet. */
-static void find_pin(const hf_address *self, char commit[COMMIT_BYTES]) {
-    char *key = pin_key(self);
-    commit[0] = '\0';
-    lock_pins();
-    for (size_t i = 0; i < PINS && key != NULL && pins.at[i].key != NULL; i++)
-        if (strcmp(pins.at[i].key, key) == 0)
-            memcpy(commit, pins.at[i].commit, COMMIT_BYTES);
-    pthread_mutex_unlock(&pins.lock);
-    free(key);
+/* The commit that the revision was at first; malloc'd. NULL: it was not asked for yet. */
+static char *find_commit(const hf_address *self) {
+    char *name = commit_name(self);
+    char *commit = name == NULL ? NULL : presto__kept_find(&commits, name);
+    free(name);
+    return commit;
 }
 
-/* The first one counts. With more revisions than there is room for, the others may move. */
-static void set_pin(const hf_address *self, const char *commit) {
-    char *key = pin_key(self);
-    size_t bytes = strlen(commit), i = 0;
-    if (key == NULL || bytes == 0 || bytes >= COMMIT_BYTES ||
-        commit[strspn(commit, "0123456789abcdef")] != '\0') {
-        free(key);
-        return;
-    }
-    lock_pins();
-    while (i < PINS && pins.at[i].key != NULL && strcmp(pins.at[i].key, key) != 0)
-        i++;
-    if (i < PINS && pins.at[i].key == NULL) {
-        memcpy(pins.at[i].commit, commit, bytes + 1);
-        pins.at[i].key = key;
-        key = NULL;
-    }
-    pthread_mutex_unlock(&pins.lock);
-    free(key);
+/* The first one counts. */
+static void keep_commit(const hf_address *self, const char *commit) {
+    char *name = commit_name(self);
+    if (name != NULL && commit[0] != '\0' && commit[strspn(commit, "0123456789abcdef")] == '\0')
+        presto__kept_set(&commits, name, commit, false);
+    free(name);
 }
 
 /* ---- requests ---- */
@@ -273,15 +218,15 @@ static void set_pin(const hf_address *self, const char *commit) {
 static presto_status hf_write(void *user, const presto__remote_wish *wish, presto__message *message,
                               presto_error *err) {
     hf_address *self = user;
-    char commit[COMMIT_BYTES];
-    find_pin(self, commit);
+    char *commit = find_commit(self);
     pthread_mutex_lock(&self->lock);
     bool is_hub = self->store == NULL || self->store_is_hub;
     char *url = self->store != NULL
                     ? strdup(self->store)
-                    : JOINED(self->hub, "/", self->repo, "/resolve/",
-                             commit[0] != '\0' ? commit : self->revision, "/", self->file);
+                    : PRESTO__JOINED(self->hub, "/", self->repo, "/resolve/",
+                                     commit != NULL ? commit : self->revision, "/", self->file);
     pthread_mutex_unlock(&self->lock);
+    free(commit);
     if (url == NULL)
         return presto_fail_memory(err, strlen(self->file));
     presto_status status =
@@ -291,7 +236,7 @@ static presto_status hf_write(void *user, const presto__remote_wish *wish, prest
     PRESTO_TRY(presto__message_wish(message, wish, err));
     if (!is_hub || self->token == NULL)
         return PRESTO_OK;
-    char *value = JOINED("Bearer ", self->token);
+    char *value = PRESTO__JOINED("Bearer ", self->token);
     if (value == NULL)
         return presto_fail_memory(err, strlen(self->token));
     status = presto__message_add(message, "Authorization", presto_span_of_text(value), err);
@@ -328,13 +273,13 @@ static char *target(const hf_address *self, const presto__http_answer *answer) {
     if (!is_redirection || to[0] == '\0' || strlen(to) + 1 == sizeof answer->location)
         return NULL;
     if (to[0] == '/' && to[1] != '/')
-        return JOINED(self->hub, to);
+        return PRESTO__JOINED(self->hub, to);
     return is_store(self, to) ? strdup(to) : NULL;
 }
 
 static void hf_see(void *user, const presto__http_answer *answer) {
     if (answer->commit[0] != '\0')
-        set_pin(user, answer->commit);
+        keep_commit(user, answer->commit);
 }
 
 /* The Hub points to its store; or the store does not take an address any more, which lasts an hour. */

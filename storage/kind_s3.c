@@ -13,17 +13,18 @@
 #include <time.h>
 
 #include "../base/paths_internal.h"
+#include "kept_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
 #include "s3_list_internal.h"
 #include "s3_settings_internal.h"
 #include "sigv4_internal.h"
+#include "texts_internal.h"
 
 #define SCHEME "s3://"
 #define DATASET "dataset.json" /* no folder is called so */
 #define MOST_BUCKET_BYTES 63
 #define MOST_SIGNED 12 /* headers */
-#define REGIONS 64
 
 typedef struct s3_address {
     presto__credentials *credentials;
@@ -35,61 +36,9 @@ typedef struct s3_address {
     pthread_mutex_t lock; /* of what an answer changes: settings.region, host, base */
 } s3_address;
 
-/* Regions that answers have named, so that not every object is asked for in the wrong one first. */
-static struct {
-    pthread_mutex_t lock;
-    struct {
-        char bucket[MOST_BUCKET_BYTES + 1]; /* "": free */
-        char region[sizeof((presto__http_answer){0}.region)];
-    } at[REGIONS];
-    size_t next; /* is used next, for the least recently named one */
-} regions = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* A child of fork gets what is kept, and no lock that a thread of its parent held. */
-static void before_fork(void) {
-    pthread_mutex_lock(&regions.lock);
-}
-
-static void after_fork(void) {
-    pthread_mutex_unlock(&regions.lock);
-}
-
-static void register_fork(void) {
-    (void)pthread_atfork(before_fork, after_fork, after_fork);
-}
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void lock_regions(void) {
-    (void)pthread_once(&once, register_fork);
-    pthread_mutex_lock(&regions.lock);
-}
-
-/* With a new one: keep it. Else set it to a copy of what is kept. */
-static presto_status share_region(const char *bucket, const char *learned, char **region_io,
-                                  presto_error *err) {
-    presto_status status = PRESTO_OK;
-    size_t i = 0;
-    lock_regions();
-    while (i < REGIONS && strcmp(regions.at[i].bucket, bucket) != 0)
-        i++;
-    if (learned != NULL) {
-        if (i == REGIONS)
-            i = regions.next++ % REGIONS;
-        snprintf(regions.at[i].bucket, sizeof regions.at[i].bucket, "%s", bucket);
-        snprintf(regions.at[i].region, sizeof regions.at[i].region, "%s", learned);
-    } else if (i < REGIONS) {
-        char *copy = strdup(regions.at[i].region);
-        if (copy == NULL) {
-            status = presto_fail_memory(err, sizeof regions.at[i].region);
-        } else {
-            free(*region_io);
-            *region_io = copy;
-        }
-    }
-    pthread_mutex_unlock(&regions.lock);
-    return status;
-}
+/* Regions that answers have named, by bucket, so that not every object is asked for in the wrong
+ * one first. */
+static presto__kept regions;
 
 static bool s3_owns(const char *path) {
     return strncmp(path, SCHEME, strlen(SCHEME)) == 0;
@@ -114,33 +63,15 @@ static bool is_in_host(const s3_address *self) {
     }
 }
 
-/* malloc'd; NULL: no memory. */
-static char *joined(const char *const *texts, size_t count) {
-    size_t bytes = 1, at = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += strlen(texts[i]);
-    char *text = malloc(bytes);
-    for (size_t i = 0; i < count && text != NULL; i++) {
-        memcpy(text + at, texts[i], strlen(texts[i]));
-        at += strlen(texts[i]);
-    }
-    if (text != NULL)
-        text[at] = '\0';
-    return text;
-}
-#define JOINED(...)                                                                                \
-    joined((const char *const[]){__VA_ARGS__},                                                     \
-           sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *))
-
 /* Where AWS has the bucket, in the settings' region. */
 static presto_status place_at_aws(s3_address *self, const char *key, presto_error *err) {
     const char *region = self->settings.region;
     const char *domain = strncmp(region, "cn-", 3) == 0 ? ".amazonaws.com.cn" : ".amazonaws.com";
     bool in_host = is_in_host(self);
-    char *host =
-        in_host ? JOINED(self->bucket, ".s3.", region, domain) : JOINED("s3.", region, domain);
-    char *base = host == NULL ? NULL : JOINED("https://", host);
-    char *path = in_host ? JOINED("/", key) : JOINED("/", self->bucket, "/", key);
+    char *host = in_host ? PRESTO__JOINED(self->bucket, ".s3.", region, domain)
+                         : PRESTO__JOINED("s3.", region, domain);
+    char *base = host == NULL ? NULL : PRESTO__JOINED("https://", host);
+    char *path = in_host ? PRESTO__JOINED("/", key) : PRESTO__JOINED("/", self->bucket, "/", key);
     free(self->host);
     free(self->base);
     free(self->path);
@@ -165,11 +96,12 @@ static presto_status place_at_endpoint(s3_address *self, const char *key, presto
         bytes -= port;
     char *named = strndup(host, bytes);
     if (scheme != NULL && whole != NULL && named != NULL) {
-        self->base = in_host ? JOINED(scheme, self->bucket, ".", whole) : JOINED(scheme, whole);
-        self->host = in_host ? JOINED(self->bucket, ".", named) : JOINED(named);
-        self->path = in_host ? JOINED(host + strcspn(host, "/"), "/", key)
-                             : JOINED(host + strcspn(host, "/"), "/", self->bucket,
-                                      key[0] == '\0' ? "" : "/", key);
+        self->base = in_host ? PRESTO__JOINED(scheme, self->bucket, ".", whole)
+                             : PRESTO__JOINED(scheme, whole);
+        self->host = in_host ? PRESTO__JOINED(self->bucket, ".", named) : PRESTO__JOINED(named);
+        self->path = in_host ? PRESTO__JOINED(host + strcspn(host, "/"), "/", key)
+                             : PRESTO__JOINED(host + strcspn(host, "/"), "/", self->bucket,
+                                              key[0] == '\0' ? "" : "/", key);
     }
     free(scheme);
     free(whole);
@@ -212,8 +144,13 @@ static presto_status place(s3_address *self, const char *path, presto_error *err
         return fail_name(err);
     PRESTO_TRY(presto__credentials_find(PRESTO__CLOUD_AWS, &self->credentials, err));
     PRESTO_TRY(presto__s3_settings_find(self->credentials, &self->settings, err));
+    char *region = NULL;
     if (self->settings.endpoint == NULL) /* a name is that of one bucket there */
-        PRESTO_TRY(share_region(self->bucket, NULL, &self->settings.region, err));
+        region = presto__kept_find(&regions, self->bucket);
+    if (region != NULL) {
+        free(self->settings.region);
+        self->settings.region = region;
+    }
     return self->settings.endpoint != NULL ? place_at_endpoint(self, key, err)
                                            : place_at_aws(self, key, err);
 }
@@ -358,7 +295,7 @@ static bool s3_learn(void *user, const presto__http_answer *answer) {
                         : strdup(self->path + (is_in_host(self) ? 1 : strlen(self->bucket) + 2));
         if (key != NULL) {
             if (self->settings.endpoint == NULL)
-                (void)share_region(self->bucket, region, NULL, NULL);
+                presto__kept_set(&regions, self->bucket, region, true);
             free(self->settings.region);
             self->settings.region = region;
             region = NULL;

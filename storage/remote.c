@@ -101,12 +101,15 @@ static presto_status fail_answer(const char *path, const presto__remote_wish *wi
                          ENOENT, err);
     if (answer->code == 412)
         return fail_changed(path, err);
+    size_t shown = strcspn(answer->location, "?#"); /* a signature may stand behind that */
     if (answer->code >= 300 && answer->code < 400)
-        return fail_with(path,
-                         presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
-                                     "the server answered %d and points to '%s': give that URL%s",
-                                     answer->code, answer->location, id),
-                         EIO, err);
+        return fail_with(
+            path,
+            presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                        "the server answered %d and points to '%.*s'%s: give that URL%s",
+                        answer->code, (int)shown, answer->location,
+                        answer->location[shown] == '\0' ? "" : " (and a query)", id),
+            EIO, err);
     bool is_denied = answer->code == 401 || answer->code == 403;
     return fail_with(path,
                      presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,

@@ -211,13 +211,16 @@ typedef struct key_pages {
     const char *delimiter; /* NULL: all that is below */
     unsigned most_keys;    /* in a page */
     presto__s3_page page;
-    presto_buffer token; /* of the page to come */
+    presto_buffer token;             /* of the page to come */
+    presto_buffer mark;              /* a token of before */
+    uint64_t since_mark, until_mark; /* pages */
     uint8_t *body;
 } key_pages;
 
 static void pages_done(key_pages *pages) {
     presto__s3_page_done(&pages->page);
     presto_buffer_done(&pages->token);
+    presto_buffer_done(&pages->mark);
     free(pages->body);
 }
 
@@ -272,21 +275,34 @@ static presto_status request_page(key_pages *pages, presto_error *err) {
     }
 }
 
-/* The next page; PRESTO_END: that was the last one. A server that gives the same token again would
- * be asked for ever. */
+/* A server that gives a token again would be asked for ever. One is kept, and another one after twice
+ * as many pages: so it is found, whatever the number of pages that come again. */
+static presto_status is_again(key_pages *pages, bool *is_again_out, presto_error *err) {
+    *is_again_out = presto_span_equal(pages->page.next, presto_buffer_span(&pages->mark));
+    if (*is_again_out || ++pages->since_mark < pages->until_mark)
+        return PRESTO_OK;
+    pages->until_mark = pages->until_mark == 0 ? 1 : pages->until_mark * 2;
+    pages->since_mark = 0;
+    pages->mark.bytes = 0;
+    return presto_buffer_append(&pages->mark, pages->page.next, err);
+}
+
+/* The next page; PRESTO_END: that was the last one. */
 static presto_status next_page(key_pages *pages, bool is_first, presto_error *err) {
     const presto__s3_page *page = &pages->page;
     if (!is_first) {
         if (!page->is_truncated)
             return PRESTO_END;
-        if (page->next.bytes == 0 ||
-            presto_span_equal(page->next, presto_buffer_span(&pages->token)))
+        bool comes_again = false;
+        if (page->next.bytes > 0)
+            PRESTO_TRY(is_again(pages, &comes_again, err));
+        if (page->next.bytes == 0 || comes_again)
             return fail_list(pages->listing,
                              presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
                                          "the list of its keys is cut, and the server %s",
                                          page->next.bytes == 0
                                              ? "does not say how it goes on"
-                                             : "says that it goes on where it is"),
+                                             : "says that it goes on where it has been"),
                              err);
         pages->token.bytes = 0;
         PRESTO_TRY(presto_buffer_append(&pages->token, page->next, err));

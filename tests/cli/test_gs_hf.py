@@ -46,6 +46,7 @@ class Cloud(Case):
         self.assert_fails(done, code, *parts)
         for secret in ("refresh-1", "client-secret", "PRIVATE KEY", WEB_TOKEN, "ya29.", "hf_secret"):
             self.assertNotIn(secret, done.stderr)
+        return done
 
 
 class GoogleStorage(Cloud):
@@ -293,7 +294,10 @@ class HuggingFace(Cloud):
         for place in ("https://example.org/x", "http://169.254.169.254/latest", "file:///etc/passwd", "//example.org/x", "https://hf.co.example.org/x",
                       "http://cdn.hf.co/x", "https://me@cdn.hf.co/x"):
             self.hub.elsewhere = place
-            self.assert_refused(self.URL, "answered 302 and points to", place, **self.here, HF_TOKEN="hf_secret")
+            self.assert_refused(self.URL, "answered 302 and points to", f"'{place}':", **self.here, HF_TOKEN="hf_secret")
+        self.hub.elsewhere = "https://example.org/x?signature=0123456789"
+        done = self.assert_refused(self.URL, "points to 'https://example.org/x' (and a query):", **self.here)
+        self.assertNotIn("0123456789", done.stderr)  # who has it may read
 
     def test_the_place_names_hub_and_token_and_shows_none(self):
         self.hub.token = "hf_secret_token"

@@ -161,7 +161,9 @@ class Keys(Folders):
         objects = {f"x/{i:04}.txt": b"x" for i in range(30)}
         cases = (
             (lambda xml, _: re.sub("<NextContinuationToken>.*?</NextContinuationToken>", "", xml), "does not say how it goes on"),
-            (lambda xml, _: re.sub("<NextContinuationToken>.*?<", f"<NextContinuationToken>{b'x/0005'.hex()}<", xml), "says that it goes on where it is"),
+            (lambda xml, _: re.sub("<NextContinuationToken>.*?<", f"<NextContinuationToken>{b'x/0005'.hex()}<", xml), "says that it goes on where it has been"),
+            (lambda xml, page: re.sub("<NextContinuationToken>.*?<", f"<NextContinuationToken>{(b'x/0005', b'x/0008', b'x/0009')[page % 3].hex()}<", xml),
+             "says that it goes on where it has been"),
             (lambda xml, _: xml[: len(xml) // 2], "the list of its keys cannot be read"),
             (lambda xml, _: xml.replace("<Key>x/", "<Key>y/"), "which it was not asked for"),
             (lambda xml, _: xml.replace("<Size>1<", "<Size>-1<"), "a size is no number"),
