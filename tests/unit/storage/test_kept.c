@@ -7,7 +7,7 @@
 
 START_TEST(of_many_names_each_has_its_first_text_until_it_is_replaced) {
     static presto__kept kept, other;
-    char name[16], text[16];
+    char name[32], text[32];
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "name-%d", i);
         snprintf(text, sizeof text, "text-%d", i);
