@@ -71,7 +71,7 @@ class Reader:
         options = tf.data.Options()
         options.threading.private_threadpool_size = threads
         options.deterministic = False
-        self.dataset = self.dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+        self.dataset = self.dataset.with_options(options)
 
     def records(self, folder):
         work, auto = self.work, tf.data.AUTOTUNE
@@ -123,7 +123,11 @@ class Reader:
         return numbered.map(crop if self.work.random else load, num_parallel_calls=tf.data.AUTOTUNE).batch(self.work.batch)
 
     def begin(self):
-        return iter(self.dataset)
+        return iter(self.dataset.prefetch(tf.data.AUTOTUNE))
+
+    def begin_endless(self):
+        """To end an iterator and begin the next one can take half a second: epochs are repeated within one, as the guide does."""
+        return iter(self.dataset.repeat().prefetch(tf.data.AUTOTUNE))
 
     def size_of(self, batch):
         return int((batch if self.work.kind == "raw" else batch["id"]).shape[0])

@@ -7,7 +7,8 @@ A peer is a module of this folder with:
     versions()                  -> {"package": "version"}
     supports(work)              -> None, or why not
     write(work, folder, corpus) makes its own files below `folder`
-    Reader(work, folder, corpus, threads): begin() gives batches, size_of(batch), samples_of(batch) gives dicts
+    Reader(work, folder, corpus, threads): begin() gives batches of an epoch, size_of(batch), samples_of(batch) gives dicts;
+        begin_endless(), if there, gives those of one epoch after the other: what is measured, then
 """
 import importlib
 import json
@@ -79,7 +80,8 @@ def main():
         if asked["do"] == "check":
             reply(out, check(reader, work, folder))
         else:
-            reply(out, common.measure(reader.begin, reader.size_of, asked["seconds"], asked["memory"]))
+            begin = getattr(reader, "begin_endless", reader.begin)
+            reply(out, common.measure(begin, reader.size_of, asked["seconds"], asked["memory"]))
 
 
 if __name__ == "__main__":
