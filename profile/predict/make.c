@@ -199,6 +199,11 @@ static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
     return PRESTO_OK;
 }
 
+static bool has_enough(void *user, size_t i) {
+    const probing *with = user;
+    return presto__anchor_has_enough(with->sweep, with->runner, i);
+}
+
 static unsigned least_of(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
@@ -216,6 +221,7 @@ static presto_status run_anchors(presto_sweep *sweep, presto__runner *runner, pr
                                        .count = count,
                                        .runs = least_of(runner->options->runs, ANCHOR_RUNS),
                                        .on_measured = probe_anchor,
+                                       .has_enough = has_enough,
                                        .user = &with};
     runner->total = runner->done + presto__measure_left(sweep, runner, &anchors) +
                     (size_t)runner->options->confirm_runs * (runner->options->runs + 1);

@@ -240,6 +240,12 @@ presto_status presto__machine_recall(presto__model *model, const json_t *probe, 
 presto_status presto__split_recall(presto__model *model, size_t s, const json_t *probe,
                                    presto_error *err);
 
+/* ---- spare.c ---- */
+
+/** Are anchor i, and all that is predicted from it, so far behind that no more runs of it matter? It
+ * has been run once at least. */
+bool presto__anchor_has_enough(const presto_sweep *sweep, const presto__runner *runner, size_t i);
+
 /* ---- make.c: the sweep's model ---- */
 
 /** Probe, run the anchors and make sweep->model. */

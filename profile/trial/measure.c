@@ -3,7 +3,7 @@
  * Measuring a list of strategies. They are measured in waves; a wave has as many datasets as fit
  * the disk budget. Within a wave all are converted, then measured in rounds, each strategy once a
  * round. So a slow phase of the machine affects all of them, not one. A strategy that fails leaves
- * the wave; the others continue.
+ * the wave; the others continue. So does one whose runs have told enough.
  */
 #include "../profile_internal.h"
 
@@ -125,6 +125,15 @@ static presto_status run_trial(const wave *over, presto__trial *trial, work_fn w
     return note_in_journal(over->sweep, trial, preparations, err);
 }
 
+/* The first runs of a trial may tell that others are worth nothing. */
+static bool needs_runs(const wave *over, size_t i) {
+    const presto__measuring *what = over->what;
+    const presto__trial *trial = &over->sweep->trials[i];
+    bool has_enough =
+        what->has_enough != NULL && trial->cold_count > 0 && what->has_enough(what->user, i);
+    return trials_left(over->runner, trial, what->runs) > 0 && !has_enough;
+}
+
 /* Convert from over->first on until the next dataset might not fit; at least one strategy per wave.
  * Sets over->last. */
 static presto_status prepare_wave(wave *over, uint64_t budget_bytes, presto_error *err) {
@@ -137,7 +146,7 @@ static presto_status prepare_wave(wave *over, uint64_t budget_bytes, presto_erro
             break;
         if (!presto__trial_stores(trial))
             PRESTO_TRY(presto__trial_prepare(over->runner, trial, err));
-        else if (trials_left(over->runner, trial, over->what->runs) > 0)
+        else if (needs_runs(over, over->what->list[at]))
             PRESTO_TRY(run_trial(over, trial, presto__trial_prepare, err));
         held += trial->dir_bytes;
         largest = trial->dir_bytes > largest ? trial->dir_bytes : largest;
@@ -150,6 +159,8 @@ static presto_status measure_wave(const wave *over, presto_error *err) {
     for (unsigned round = 0; round < over->what->runs; round++) {
         for (size_t i = over->first; i < over->last; i++) {
             presto__trial *trial = &over->sweep->trials[over->what->list[i]];
+            if (!needs_runs(over, over->what->list[i]))
+                continue;
             unsigned preparations =
                 presto__preparations_of(over->runner->options, over->what->runs);
             if (may_run(trial) && presto__trial_stores(trial) && round < preparations &&
@@ -165,6 +176,7 @@ static presto_status measure_wave(const wave *over, presto_error *err) {
             PRESTO_TRY(over->what->on_measured(over->what->user, over->what->list[i], err));
         if (over->last < over->what->count || !over->what->keeps_last)
             presto__trial_remove(trial);
+        over->runner->done += trials_left(over->runner, trial, over->what->runs); /* not needed */
         if (!presto__trial_is_alive(trial))
             continue;
         PRESTO_TRY(presto__trial_summarize(over->runner, trial, err));

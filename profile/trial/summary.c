@@ -19,6 +19,16 @@ double presto__whole_samples(const presto__runner *runner, uint64_t samples) {
     return (double)samples * (double)runner->source_samples / fmax((double)runner->samples, 1);
 }
 
+double presto__trial_whole_rate(const presto__runner *runner, const presto__trial *trial) {
+    double rates[PRESTO__STARTS_MOST], start_s = presto__trial_start(trial).seconds;
+    double whole = presto__whole_samples(runner, presto__samples_each(trial));
+    size_t count =
+        trial->cold_count < PRESTO__STARTS_MOST ? trial->cold_count : PRESTO__STARTS_MOST;
+    for (size_t i = 0; i < count; i++)
+        rates[i] = presto__epochs_whole_rate(&trial->cold[i], start_s, whole);
+    return count > 0 ? presto__spread_of(rates, count).median : NAN;
+}
+
 /* start_s and `whole` as presto__epochs_whole_rate takes them; `whole` 0: the rates are those of the
  * runs. */
 static presto_status summarize_epochs(const presto__epochs *runs, size_t count, double start_s,

@@ -286,6 +286,9 @@ typedef struct presto__start {
  * sample delivers so many. */
 uint64_t presto__samples_each(const presto__trial *trial);
 double presto__whole_samples(const presto__runner *runner, uint64_t samples);
+/** summary.c: samples per second of an epoch of the whole source, as the cold runs so far tell: the one
+ * in the middle. NaN without a run. */
+double presto__trial_whole_rate(const presto__runner *runner, const presto__trial *trial);
 /** Runs that tell about it, at most. */
 #define PRESTO__STARTS_MOST 64
 
@@ -315,6 +318,8 @@ typedef struct presto__measuring {
     bool keeps_last; /* the datasets of the last wave remain */
     /* A trial has had its runs; its dataset is removed next. NULL: nothing to do. */
     presto_status (*on_measured)(void *user, size_t trial, presto_error *err);
+    /* A trial has had runs. Does it need no others? Asked again after each round. NULL: it does. */
+    bool (*has_enough)(void *user, size_t trial);
     void *user;
 } presto__measuring;
 
