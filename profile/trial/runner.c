@@ -304,7 +304,8 @@ static presto_status read_indexes(const presto__load *what, presto_error *err) {
 presto_status presto__ready_memory(const presto__load *what, presto_error *err) {
     PRESTO_TRY(read_indexes(what, err));
     PRESTO_TRY(presto__source_drop_cache(what->source, err));
-    presto__warm_memory(presto_source_bytes(what->source) + what->runner->flight_bytes);
+    presto__warm_memory(&what->runner->warmed,
+                        presto_source_bytes(what->source) + what->runner->flight_bytes);
     return PRESTO_OK;
 }
 

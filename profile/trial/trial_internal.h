@@ -152,6 +152,11 @@ static inline double presto__seconds(uint64_t ns) {
 void presto__epochs_add(presto__epochs *sum, presto__epochs *more);
 void presto__trial_done(presto__trial *trial);
 
+/** Memory that was touched last. Zero-initialise. */
+typedef struct presto__warmed {
+    uint64_t bytes, at_ns;
+} presto__warmed;
+
 /** What all trials share. */
 typedef struct presto__runner {
     const presto_pipeline *pipeline;
@@ -186,6 +191,7 @@ typedef struct presto__runner {
     size_t more_path_count;
     uint64_t more_wanted; /* samples that it was opened for */
     presto__calm calm;
+    presto__warmed warmed;
     /* passed on to on_trial */
     size_t done, total;
     presto_strategy reported; /* last */
@@ -231,8 +237,11 @@ presto_status presto__runner_check(const presto__runner *runner, presto_error *e
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
-/** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
-void presto__warm_memory(uint64_t bytes);
+/** warm.c: touch so much free memory, and some more, that the machine has it at hand; unless it was
+ * touched just now. */
+void presto__warm_memory(presto__warmed *last, uint64_t bytes);
+/** Was as much touched so shortly before `now_ns` that the machine still has it? */
+bool presto__is_warm(const presto__warmed *last, uint64_t bytes, uint64_t now_ns);
 /** Bytes until the limits of the cgroups in `list` (as /proc/self/cgroup), whose files are below
  * `root`, and of those above them. UINT64_MAX: no limit. Beyond one, the system kills. */
 uint64_t presto__group_room(const char *list, const char *root);

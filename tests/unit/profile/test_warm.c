@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory may be touched in a container. */
+/* How much memory may be touched in a container, and when it is not touched again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -67,10 +67,23 @@ START_TEST(the_first_version_of_cgroups_has_limits_too) {
 }
 END_TEST
 
+START_TEST(memory_that_was_touched_just_now_is_not_touched_again) {
+    const uint64_t second = 1000000000;
+    presto__warmed last = {.bytes = 0};
+    ck_assert(!presto__is_warm(&last, 1, 100 * second));
+    last = (presto__warmed){1000, 100 * second};
+    ck_assert(presto__is_warm(&last, 1000, 100 * second));
+    ck_assert(presto__is_warm(&last, 1, 100 * second + second / 2));
+    ck_assert(!presto__is_warm(&last, 1001, 100 * second));
+    ck_assert(!presto__is_warm(&last, 1, 101 * second)); /* the host may have it again */
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         the_nearest_limit_counts,
         the_first_version_of_cgroups_has_limits_too,
+        memory_that_was_touched_just_now_is_not_touched_again,
     };
     return presto_check_main("warm", tests, sizeof tests / sizeof tests[0], 60);
 }
