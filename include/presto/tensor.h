@@ -47,6 +47,11 @@ PRESTO_API presto_dtype presto_dtype_by_name(const char *name);
 PRESTO_API size_t presto_dtype_bytes(presto_dtype dtype);
 /** NumPy's array-protocol type string, e.g. "<f4"; NULL for unknown values. */
 PRESTO_API const char *presto_dtype_numpy(presto_dtype dtype);
+/**
+ * Format string of Arrow's C data interface for numbers side by side, e.g. "f"; NULL: Arrow has
+ * none. Booleans are shown as uint8 ("C"), as they are bytes here, and bfloat16 as its bits ("S").
+ */
+PRESTO_API const char *presto_dtype_arrow(presto_dtype dtype);
 
 /**
  * What is known of a tensor without its data. dims[i] == -1: not known before the data is there;

@@ -16,12 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <presto/text.h>
-
+#include "../../base/arrow_types_internal.h"
 #include "out_internal.h"
 
 enum { DEFAULT_BATCH = 64, ALIGNMENT = 64, HEADER_SCHEMA = 1, HEADER_BATCH = 3 };
-enum { METADATA_V5 = 4, HALF = 0, SINGLE = 1, DOUBLE = 2 };
+enum { METADATA_V5 = 4 };
 
 /*
  * ---- FlatBuffers, front to back ----
@@ -179,68 +178,22 @@ typedef struct arrow_field {
 
 /* ---- types ---- */
 
-static arrow_type type_int(int64_t bits, bool is_signed) {
-    return (arrow_type){TYPE_INT, {{4, bits}, {1, is_signed}}, 2};
-}
-
-static arrow_type type_float(int64_t precision) {
-    return (arrow_type){TYPE_FLOAT, {{2, precision}, FLAT_ABSENT}, 1};
-}
-
 static arrow_type type_plain(int64_t id) {
     return (arrow_type){.id = id};
 }
 
-/* TYPE_NONE: Arrow has none. Booleans are bits there, and bytes here; bfloat16 is shown as its
- * bits. */
+/* TYPE_NONE: Arrow has none. */
 static arrow_type type_of(presto_dtype dtype) {
-    switch (dtype) {
-    case PRESTO_FLOAT16:
-        return type_float(HALF);
-    case PRESTO_FLOAT32:
-        return type_float(SINGLE);
-    case PRESTO_FLOAT64:
-        return type_float(DOUBLE);
-    case PRESTO_INT8:
-    case PRESTO_INT16:
-    case PRESTO_INT32:
-    case PRESTO_INT64:
-        return type_int((int64_t)presto_dtype_bytes(dtype) * 8, true);
-    case PRESTO_UINT8:
-    case PRESTO_UINT16:
-    case PRESTO_UINT32:
-    case PRESTO_UINT64:
-    case PRESTO_BOOL:
-    case PRESTO_BFLOAT16:
-        return type_int((int64_t)presto_dtype_bytes(dtype) * 8, false);
-    case PRESTO_STRING:
-    case PRESTO_COMPLEX64:
-    case PRESTO_COMPLEX128:
-    case PRESTO_DTYPE_UNKNOWN:
-        break;
-    }
-    return type_plain(TYPE_NONE);
+    const presto__arrow_number *number = presto__arrow_number_of(dtype);
+    if (number == NULL)
+        return type_plain(TYPE_NONE);
+    if (number->is_float)
+        return (arrow_type){TYPE_FLOAT, {{2, number->precision}, FLAT_ABSENT}, 1};
+    return (arrow_type){
+        TYPE_INT, {{4, (int64_t)presto_dtype_bytes(dtype) * 8}, {1, number->is_signed}}, 2};
 }
 
 /* ---- columns ---- */
-
-static bool arrow_is_utf8(presto_span text) {
-    while (text.bytes > 0) {
-        uint64_t eight;
-        if (text.bytes >= sizeof eight) {
-            memcpy(&eight, text.data, sizeof eight);
-            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-                text = presto_span_of(text.data + sizeof eight, text.bytes - sizeof eight);
-                continue;
-            }
-        }
-        size_t bytes = presto_utf8_bytes(text);
-        if (bytes == 0)
-            return false;
-        text = presto_span_of(text.data + bytes, text.bytes - bytes);
-    }
-    return true;
-}
 
 static presto_status check_column(const presto_batch_feature *feature, const arrow_wish *wish,
                                   presto_error *err) {
@@ -259,7 +212,7 @@ static presto_status check_column(const presto_batch_feature *feature, const arr
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "feature '%s': a row has more values than a list of Arrow's can have",
                            feature->name);
-    if (!arrow_is_utf8(presto_span_of_text(feature->name)))
+    if (!presto__arrow_is_utf8(presto_span_of_text(feature->name)))
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "a feature's name is not UTF-8, as Arrow has them: choose others with "
                            "--features");
@@ -418,7 +371,7 @@ static size_t put_column(flat *out, const arrow_column *column) {
 
 /* The column NAME.shape. */
 static size_t put_shape_column(flat *out, const arrow_column *column) {
-    const arrow_field dims = {.name = "item", .type = type_int(64, true)};
+    const arrow_field dims = {.name = "item", .type = type_of(PRESTO_INT64)};
     const arrow_field field = {
         .name = column->shape_name, .type = type_list((int64_t)column->shape_rank), .child = &dims};
     return put_field(out, &field);
@@ -591,7 +544,7 @@ static presto_status check_text(const presto_batch_feature *feature, const prest
         size_t string = rows == NULL ? row : (size_t)rows[row];
         size_t end = rows == NULL ? row + 1 : (size_t)rows[row + 1];
         for (; string < end; string++)
-            if (!arrow_is_utf8(presto_batch_string(feature, string)))
+            if (!presto__arrow_is_utf8(presto_batch_string(feature, string)))
                 return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                                    "sample %ju: feature '%s' is not UTF-8: leave it binary",
                                    (uintmax_t)batch->sample_numbers[row], feature->name);
