@@ -108,6 +108,28 @@ presto_status presto__tensor_proto_append(presto_buffer *out, const presto_tenso
                                           presto_error *err);
 
 /**
+ * Examples whose samples have the same features, as the rows of a table: names are sorted and
+ * written once.
+ * Threads: one at a time.
+ */
+typedef struct presto__example_rows presto__example_rows;
+
+/** `names`, in bytewise order and distinct, are copied. Owner: caller, presto__example_rows_free. */
+presto_status presto__example_rows_new(const presto_span *names, size_t count,
+                                       presto__example_rows **rows_out, presto_error *err);
+/** NULL is fine. */
+void presto__example_rows_free(presto__example_rows *rows);
+
+/**
+ * Append the Example of features that have these names in this order: the bytes of
+ * presto_example_append. The caller has made sure that dtypes and ranks go with the encodings, and
+ * that the size of each value fits 61 bits.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (over 2 GiB - 1).
+ */
+presto_status presto__example_rows_append(presto__example_rows *rows, presto_buffer *out,
+                                          const presto_feature *features, presto_error *err);
+
+/**
  * What the Examples before looked like: names and order. The records of a dataset are mostly alike,
  * so that the next one is compared with what is remembered, byte by byte, instead of being parsed.
  *

@@ -147,7 +147,7 @@ static inline bool presto__example_short_int64(presto_span in, int64_t *number_o
 
 static inline size_t presto__varint_bytes(uint64_t value) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
-    return (bits + 6) / 7;
+    return (bits * 9 + 64) / 64; /* a seventh, rounded up: the same for up to 64 bits */
 }
 
 static inline uint8_t *presto__varint_put(uint8_t *at, uint64_t value) {
