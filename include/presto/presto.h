@@ -75,6 +75,7 @@
 #include <presto/ring.h>
 #include <presto/stream.h>
 
+#include <presto/arrow.h>
 #include <presto/convert.h>
 #include <presto/inspect.h>
 #include <presto/sweep.h>

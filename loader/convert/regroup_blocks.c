@@ -50,7 +50,7 @@ presto_status presto__row_block_add(presto__row_block *block, const presto_sampl
         block->begins_capacity = capacity;
     }
     block->begins[rows->count] = *begin;
-    return presto__sample_block_add(rows, row, err);
+    return presto__sample_block_add(rows, row, NULL, err);
 }
 
 static presto__row_block *block_at(const presto__row_blocks *blocks, uint64_t number) {

@@ -189,8 +189,7 @@ static presto_status wait_here(presto_writer *writer, presto_error *err) {
     return stops ? presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped") : PRESTO_OK;
 }
 
-/* Become the one who adds, once a block may be filled. */
-static presto_status begin_adding(presto_writer *writer, presto_error *err) {
+presto_status presto__writer_begin(presto_writer *writer, presto_error *err) {
     presto_status status = PRESTO_OK;
     pthread_mutex_lock(&writer->lock);
     while (status == PRESTO_OK && !writer->is_stopped && !writer->is_finished &&
@@ -205,10 +204,10 @@ static presto_status begin_adding(presto_writer *writer, presto_error *err) {
     return status;
 }
 
-static void end_adding(presto_writer *writer, bool is_added) {
+void presto__writer_end(presto_writer *writer, uint64_t added) {
     pthread_mutex_lock(&writer->lock);
     writer->is_adding = false;
-    writer->samples += is_added;
+    writer->samples += added;
     if (writer->callers > 0)
         pthread_cond_broadcast(&writer->change);
     pthread_mutex_unlock(&writer->lock);
@@ -256,10 +255,10 @@ static presto_status fit_codec(presto_writer *writer, const presto_sample *sampl
                                   is_numeric ? &sample->features[at].tensor.spec : NULL, err);
 }
 
-/* The number is this thread's as long as it adds. */
-static presto_status put(presto_writer *writer, const presto_sample *sample, uint64_t number,
-                         presto_error *err) {
-    bool has_news;
+presto_status presto__writer_put(presto_writer *writer, const presto_sample *sample,
+                                 presto__example_rows *rows, bool is_known, presto_error *err) {
+    bool has_news = false;
+    uint64_t number = sample->number;
     presto__sample_block *block = &writer->blocks[writer->next_in % writer->block_count];
     if (writer->job.folder == PRESTO__FOLDER_WHOLE)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -269,10 +268,11 @@ static presto_status put(presto_writer *writer, const presto_sample *sample, uin
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "more samples than the %" PRIu64 " that were announced",
                            writer->announced);
-    PRESTO_TRY(presto__alike_check(&writer->alike, sample, number, &has_news, err));
+    if (!is_known)
+        PRESTO_TRY(presto__alike_check(&writer->alike, sample, number, &has_news, err));
     if (!writer->is_fitted)
         PRESTO_TRY(fit_codec(writer, sample, err));
-    PRESTO_TRY(presto__sample_block_add(block, sample, err));
+    PRESTO_TRY(presto__sample_block_add(block, sample, rows, err));
     presto_status status = has_news ? widen(writer, sample, err) : PRESTO_OK;
     if (status < 0) {
         presto__sample_block_take_back(block);
@@ -285,12 +285,13 @@ static presto_status put(presto_writer *writer, const presto_sample *sample, uin
 
 presto_status presto_writer_add(presto_writer *writer, const presto_sample *sample,
                                 presto_error *err) {
-    PRESTO_TRY(begin_adding(writer, err));
-    presto_status status = put(writer, sample, writer->samples, err);
+    PRESTO_TRY(presto__writer_begin(writer, err));
+    const presto_sample mine = {sample->features, sample->feature_count, writer->samples};
+    presto_status status = presto__writer_put(writer, &mine, NULL, false, err);
     bool is_added = status == PRESTO_OK;
     if (is_added && presto__blocks_is_full(&writer->blocks[writer->next_in % writer->block_count]))
         status = presto__blocks_submit(writer, err);
-    end_adding(writer, is_added);
+    presto__writer_end(writer, is_added);
     return status;
 }
 
@@ -335,12 +336,12 @@ static presto_status complete(presto_writer *writer, presto_error *err) {
 presto_status presto_writer_finish_sized(presto_writer *writer, presto_convert_result *result_out,
                                          presto_error *err) {
     PRESTO_TRY(presto__result_check(result_out, err));
-    PRESTO_TRY(begin_adding(writer, err));
+    PRESTO_TRY(presto__writer_begin(writer, err));
     presto_status status = complete(writer, err);
     pthread_mutex_lock(&writer->lock);
     writer->is_finished = status == PRESTO_OK;
     pthread_mutex_unlock(&writer->lock);
-    end_adding(writer, false);
+    presto__writer_end(writer, 0);
     if (status == PRESTO_OK)
         presto__conversion_fill_result(&writer->job, result_out);
     return status;

@@ -45,20 +45,26 @@ static size_t room_of_frame(const presto__sample_block *block) {
 }
 
 static presto_status serialize(presto__sample_block *block, const presto_sample *sample,
-                               presto_error *err) {
+                               presto__example_rows *rows, presto_error *err) {
     presto_buffer *raw = &block->raw;
-    if (!block->is_in_place)
-        return presto_example_append(raw, sample, err);
-    PRESTO_TRY(presto_buffer_append(raw, presto_span_of(frame_room, sizeof frame_room), err));
-    PRESTO_TRY(presto_example_append(raw, sample, err));
-    return presto_buffer_append(raw, presto_span_of(frame_room, PRESTO_FRAME_FOOTER_BYTES), err);
+    size_t before = block->is_in_place ? PRESTO_FRAME_HEADER_BYTES : 0;
+    size_t behind = room_of_frame(block) - before;
+    PRESTO_TRY(presto_buffer_reserve(raw, before, err));
+    raw->bytes += before;
+    if (rows != NULL)
+        PRESTO_TRY(presto__example_rows_append(rows, raw, sample->features, err));
+    else
+        PRESTO_TRY(presto_example_append(raw, sample, err));
+    PRESTO_TRY(presto_buffer_reserve(raw, behind, err));
+    raw->bytes += behind; /* close_frame fills both */
+    return PRESTO_OK;
 }
 
 presto_status presto__sample_block_add(presto__sample_block *block, const presto_sample *sample,
-                                       presto_error *err) {
+                                       presto__example_rows *rows, presto_error *err) {
     size_t before = block->raw.bytes;
     PRESTO_TRY(make_room(block, err));
-    presto_status status = serialize(block, sample, err);
+    presto_status status = serialize(block, sample, rows, err);
     if (status < 0)
         block->raw.bytes = before;
     else

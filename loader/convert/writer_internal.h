@@ -2,7 +2,7 @@
 /*
  * A writer: samples that a program gives become shards. Part of room convert.
  *
- * writer.c takes samples; writer_schema.c says whether they are alike; writer_blocks.c compresses
+ * writer.c takes samples, writer_arrow.c rows of Arrow's arrays; writer_schema.c says whether they are alike; writer_blocks.c compresses
  * them, a block at a time, in threads; writer_store.c puts blocks into shards, in order.
  */
 #ifndef PRESTO_LOADER_WRITER_INTERNAL_H
@@ -12,6 +12,7 @@
 
 #include <presto/writer.h>
 
+#include "../../records/records_internal.h"
 #include "convert_internal.h"
 
 /* ---- schema ---- */
@@ -112,10 +113,23 @@ struct presto_writer {
     presto_error error;   /* the first failure */
 };
 
+/** Become the one who adds, once a block may be filled. presto__writer_end must follow. */
+presto_status presto__writer_begin(presto_writer *writer, presto_error *err);
+/** So many samples were added since presto__writer_begin. */
+void presto__writer_end(presto_writer *writer, uint64_t added);
+/**
+ * Put a sample into the open block; its number is that of the writer. `rows`: as in
+ * presto__sample_block_add. `is_known`: samples before had the same features, of the same kinds and
+ * sizes, or more of them, so that nothing need be compared.
+ */
+presto_status presto__writer_put(presto_writer *writer, const presto_sample *sample,
+                                 presto__example_rows *rows, bool is_known, presto_error *err);
+
 void presto__sample_block_done(presto__sample_block *block);
-/** Serialize a sample behind the others. On failure the block is as before. */
+/** Serialize a sample behind the others, of features as `rows` has them; NULL: of any. On failure
+ * the block is as before. */
 presto_status presto__sample_block_add(presto__sample_block *block, const presto_sample *sample,
-                                       presto_error *err);
+                                       presto__example_rows *rows, presto_error *err);
 /** Take the last one back. */
 void presto__sample_block_take_back(presto__sample_block *block);
 /** Its frames, one behind the other, once they are made. */

@@ -6,6 +6,7 @@ Files are named by their content, so running it again changes nothing.
 """
 import hashlib
 import json
+import random
 import struct
 import sys
 import zlib
@@ -261,6 +262,12 @@ def put_sequences():
     put("example", sequence(b"", f=[floats(1), ints(2)]) + sequence(context, f=[floats(1)], image=[strings(b"1")]))
 
 
+def put_arrow():
+    """Choices of fuzz_arrow.c: any bytes are a schema with its arrays."""
+    for seed in range(40):
+        put("arrow", random.Random(seed).randbytes(60 + 20 * seed))
+
+
 def put_values():
     """Tables of Examples: alike, and with what may differ from record to record."""
 
@@ -379,6 +386,7 @@ def main():
     put_jpegs()
     put_text_files()
     put_pngs()
+    put_arrow()
     put_values()
     put_sequences()
     put_replies()

@@ -16,7 +16,7 @@ OWNERS = {
     "storage": "storage",
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
-    "loader": "convert loader mix out ring source stream writer",
+    "loader": "arrow convert loader mix out ring source stream writer",
     "profile": "drift presto sweep",
 }
 MAY_SEE = {
