@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 typedef struct reader {
-    PyObject *next;      /* gives the next Batch, or None */
-    PyObject *declared;  /* of the features, for a stream without a batch: a tuple */
-    PyObject *first;     /* the first one, while nobody has it; None: there is none */
-    arrow_schema schema; /* of the first one; empty until it is known */
+    PyObject *next;            /* gives the next Batch, or None */
+    PyObject *declared;        /* of the features, for a stream without a batch: a tuple */
+    PyObject *first;           /* the first one, while nobody has it; None: there is none */
+    struct ArrowSchema schema; /* of the first one; empty until it is known */
     char error[1024];
 } reader;
 
@@ -63,7 +63,7 @@ static int fail(reader *self, int code, const char *why) {
     return code;
 }
 
-static int make_schema(reader *self, const presto_batch *batch, arrow_schema *out) {
+static int make_schema(reader *self, const presto_batch *batch, struct ArrowSchema *out) {
     const char *why;
     if (arrow_schema_of(batch, out, &why))
         return 0;
@@ -124,8 +124,8 @@ static int begin(reader *self) {
     return first == NULL ? declared_schema(self) : make_schema(self, first->batch, &self->schema);
 }
 
-static int get_schema(arrow_stream *stream, arrow_schema *out) {
-    reader *self = stream->owned;
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    reader *self = stream->private_data;
     native_visit visit;
     if (!native_enter(&visit))
         return fail(self, ECANCELED, "the interpreter ends");
@@ -136,8 +136,8 @@ static int get_schema(arrow_stream *stream, arrow_schema *out) {
     return code;
 }
 
-static int give(reader *self, native_batch *batch, arrow_array *out) {
-    arrow_schema schema;
+static int give(reader *self, native_batch *batch, struct ArrowArray *out) {
+    struct ArrowSchema schema;
     int code = make_schema(self, batch->batch, &schema);
     if (code != 0)
         return code;
@@ -150,7 +150,7 @@ static int give(reader *self, native_batch *batch, arrow_array *out) {
     return arrow_array_of(batch, out) ? 0 : fail(self, ENOMEM, "no memory");
 }
 
-static int next_locked(reader *self, arrow_array *out) {
+static int next_locked(reader *self, struct ArrowArray *out) {
     int code = begin(self);
     if (code != 0)
         return code;
@@ -161,28 +161,28 @@ static int next_locked(reader *self, arrow_array *out) {
     if (batch == NULL)
         return fail_raised(self);
     if (batch == Py_None)
-        *out = (arrow_array){0}; /* the end */
+        *out = (struct ArrowArray){0}; /* the end */
     else
         code = give(self, (native_batch *)(void *)batch, out);
     Py_DECREF(batch);
     return code;
 }
 
-static int get_next(arrow_stream *stream, arrow_array *out) {
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     native_visit visit;
     if (!native_enter(&visit))
-        return fail(stream->owned, ECANCELED, "the interpreter ends");
-    int code = next_locked(stream->owned, out);
+        return fail(stream->private_data, ECANCELED, "the interpreter ends");
+    int code = next_locked(stream->private_data, out);
     native_exit(&visit);
     return code;
 }
 
-static const char *get_last_error(arrow_stream *stream) {
-    return ((reader *)stream->owned)->error;
+static const char *get_last_error(struct ArrowArrayStream *stream) {
+    return ((reader *)stream->private_data)->error;
 }
 
-static void stream_release(arrow_stream *stream) {
-    reader *self = stream->owned;
+static void stream_release(struct ArrowArrayStream *stream) {
+    reader *self = stream->private_data;
     native_visit visit;
     if (native_enter(&visit)) {
         Py_XDECREF(self->next);
@@ -197,7 +197,7 @@ static void stream_release(arrow_stream *stream) {
 }
 
 static void drop_capsule(PyObject *capsule) {
-    arrow_stream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
     if (stream != NULL && stream->release != NULL)
         stream->release(stream);
     free(stream);
@@ -208,7 +208,7 @@ PyObject *native_arrow_stream(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "OO!", &next, &PyTuple_Type, &declared))
         return NULL;
-    arrow_stream *stream = calloc(1, sizeof *stream);
+    struct ArrowArrayStream *stream = calloc(1, sizeof *stream);
     reader *self = calloc(1, sizeof *self);
     PyObject *capsule = stream == NULL || self == NULL
                             ? NULL
@@ -220,10 +220,10 @@ PyObject *native_arrow_stream(PyObject *module, PyObject *args) {
     }
     self->next = Py_NewRef(next);
     self->declared = Py_NewRef(declared);
-    *stream = (arrow_stream){.get_schema = get_schema,
-                             .get_next = get_next,
-                             .get_last_error = get_last_error,
-                             .release = stream_release,
-                             .owned = self};
+    *stream = (struct ArrowArrayStream){.get_schema = get_schema,
+                                        .get_next = get_next,
+                                        .get_last_error = get_last_error,
+                                        .release = stream_release,
+                                        .private_data = self};
     return capsule;
 }

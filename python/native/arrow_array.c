@@ -13,9 +13,9 @@ typedef struct owned {
 } owned;
 
 /* Called by the consumer, on any thread. */
-static void array_release(arrow_array *self) {
-    owned *own = self->owned;
-    for (int64_t i = 0; i < self->child_count; i++) {
+static void array_release(struct ArrowArray *self) {
+    owned *own = self->private_data;
+    for (int64_t i = 0; i < self->n_children; i++) {
         if (self->children[i]->release != NULL)
             self->children[i]->release(self->children[i]);
         free(self->children[i]);
@@ -38,16 +38,17 @@ typedef struct shape {
 } shape;
 
 /* False: no memory; what there is can be released. */
-static bool array_init(arrow_array *self, native_batch *batch, const shape *is) {
+static bool array_init(struct ArrowArray *self, native_batch *batch, const shape *is) {
     owned *own = calloc(1, sizeof *own);
-    *self = (arrow_array){.length = is->length,
-                          .buffer_count = is->buffers,
-                          .children = calloc((size_t)is->children + 1, sizeof *self->children),
-                          .release = array_release,
-                          .owned = own};
+    *self =
+        (struct ArrowArray){.length = is->length,
+                            .n_buffers = is->buffers,
+                            .children = calloc((size_t)is->children + 1, sizeof *self->children),
+                            .release = array_release,
+                            .private_data = own};
     if (own == NULL || self->children == NULL) {
         free(own);
-        self->owned = NULL;
+        self->private_data = NULL;
         return false;
     }
     own->batch = Py_NewRef((PyObject *)batch);
@@ -57,23 +58,24 @@ static bool array_init(arrow_array *self, native_batch *batch, const shape *is) 
     if (is->data != NULL)
         own->buffers[next] = is->data;
     self->buffers = own->buffers;
-    for (; self->child_count < is->children; self->child_count++) {
-        self->children[self->child_count] = calloc(1, sizeof **self->children);
-        if (self->children[self->child_count] == NULL)
+    for (; self->n_children < is->children; self->n_children++) {
+        self->children[self->n_children] = calloc(1, sizeof **self->children);
+        if (self->children[self->n_children] == NULL)
             return false;
     }
     return true;
 }
 
-static bool numbers(arrow_array *self, native_batch *batch, const presto_batch_feature *feature) {
+static bool numbers(struct ArrowArray *self, native_batch *batch,
+                    const presto_batch_feature *feature) {
     int64_t items = (int64_t)presto_spec_elements(&feature->tensor.spec);
     const shape is = {
         .length = items, .buffers = 2, .data = items == 0 ? nothing : feature->tensor.data};
     return array_init(self, batch, &is);
 }
 
-static bool strings(arrow_array *self, native_batch *batch, const presto_batch_feature *feature,
-                    int64_t count) {
+static bool strings(struct ArrowArray *self, native_batch *batch,
+                    const presto_batch_feature *feature, int64_t count) {
     const shape is = {.length = count,
                       .buffers = 3,
                       .offsets = feature->offsets,
@@ -81,7 +83,7 @@ static bool strings(arrow_array *self, native_batch *batch, const presto_batch_f
     return array_init(self, batch, &is);
 }
 
-static bool feature_array(arrow_array *self, native_batch *batch,
+static bool feature_array(struct ArrowArray *self, native_batch *batch,
                           const presto_batch_feature *feature) {
     int64_t rows = (int64_t)batch->batch->rows;
     shape list = {.length = rows, .buffers = 2, .children = 1};
@@ -102,9 +104,9 @@ static bool feature_array(arrow_array *self, native_batch *batch,
            strings(self->children[0], batch, feature, feature->row_offsets[rows]);
 }
 
-bool arrow_array_of(native_batch *batch, arrow_array *array_out) {
+bool arrow_array_of(native_batch *batch, struct ArrowArray *array_out) {
     const presto_batch *shown = batch->batch;
-    arrow_array array;
+    struct ArrowArray array;
     const shape is = {
         .length = (int64_t)shown->rows, .buffers = 1, .children = (int64_t)shown->feature_count};
     bool is_done = array_init(&array, batch, &is);
@@ -115,4 +117,47 @@ bool arrow_array_of(native_batch *batch, arrow_array *array_out) {
     else
         array_release(&array);
     return is_done;
+}
+
+/* ---- capsules ---- */
+
+static void drop_schema(PyObject *capsule) {
+    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (schema != NULL && schema->release != NULL)
+        schema->release(schema);
+    free(schema);
+}
+
+static void drop_array(PyObject *capsule) {
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+    if (array != NULL && array->release != NULL)
+        array->release(array);
+    free(array);
+}
+
+PyObject *native_batch_arrow(PyObject *object, PyObject *unused) {
+    (void)unused;
+    native_batch *batch = (native_batch *)(void *)object;
+    const char *why = NULL;
+    struct ArrowSchema *schema = calloc(1, sizeof *schema);
+    struct ArrowArray *array = calloc(1, sizeof *array);
+    bool is_made = schema != NULL && array != NULL && arrow_schema_of(batch->batch, schema, &why) &&
+                   arrow_array_of(batch, array);
+    PyObject *schema_capsule = is_made ? PyCapsule_New(schema, "arrow_schema", drop_schema) : NULL;
+    PyObject *array_capsule =
+        schema_capsule != NULL ? PyCapsule_New(array, "arrow_array", drop_array) : NULL;
+    if (array_capsule != NULL)
+        return Py_BuildValue("(NN)", schema_capsule, array_capsule);
+    if (array != NULL && array->release != NULL)
+        array->release(array);
+    free(array);
+    if (schema_capsule != NULL)
+        Py_DECREF(schema_capsule); /* with the schema */
+    else if (schema != NULL && schema->release != NULL)
+        schema->release(schema);
+    if (schema_capsule == NULL)
+        free(schema);
+    if (why != NULL)
+        return native_fail(PRESTO_ERR_TYPE, why);
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }

@@ -12,10 +12,11 @@
 #define EXTENSION_NAME "ARROW:extension:name"
 #define EXTENSION_METADATA "ARROW:extension:metadata"
 #define TENSOR_NAME "arrow.fixed_shape_tensor"
-#define NULLABLE 2 /* nothing is missing, but types are equal to what libraries make by default */
+#define NULLABLE                                                                                   \
+    ARROW_FLAG_NULLABLE /* nothing is missing, but types are equal to what libraries make by default */
 
-static void schema_release(arrow_schema *self) {
-    for (int64_t i = 0; i < self->child_count; i++) {
+static void schema_release(struct ArrowSchema *self) {
+    for (int64_t i = 0; i < self->n_children; i++) {
         if (self->children[i]->release != NULL)
             self->children[i]->release(self->children[i]);
         free(self->children[i]);
@@ -28,32 +29,21 @@ static void schema_release(arrow_schema *self) {
 }
 
 /* With `children` empty schemas below it. False: no memory; what there is can be released. */
-static bool schema_init(arrow_schema *self, const char *format, const char *name, size_t children) {
-    *self = (arrow_schema){.format = strdup(format),
-                           .name = strdup(name),
-                           .flags = NULLABLE,
-                           .children = calloc(children + 1, sizeof *self->children),
-                           .release = schema_release};
+static bool schema_init(struct ArrowSchema *self, const char *format, const char *name,
+                        size_t children) {
+    *self = (struct ArrowSchema){.format = strdup(format),
+                                 .name = strdup(name),
+                                 .flags = NULLABLE,
+                                 .children = calloc(children + 1, sizeof *self->children),
+                                 .release = schema_release};
     if (self->format == NULL || self->name == NULL || self->children == NULL)
         return false;
-    for (; self->child_count < (int64_t)children; self->child_count++) {
-        self->children[self->child_count] = calloc(1, sizeof **self->children);
-        if (self->children[self->child_count] == NULL)
+    for (; self->n_children < (int64_t)children; self->n_children++) {
+        self->children[self->n_children] = calloc(1, sizeof **self->children);
+        if (self->children[self->n_children] == NULL)
             return false;
     }
     return true;
-}
-
-/* NULL: Arrow has no such type. Booleans are bits there, and bytes here; bfloat16 is shown as its
- * bits. */
-static const char *format_of(presto_dtype dtype) {
-    static const char *const formats[] = {
-        [PRESTO_FLOAT32] = "f",  [PRESTO_FLOAT64] = "g", [PRESTO_INT32] = "i",
-        [PRESTO_UINT8] = "C",    [PRESTO_INT16] = "s",   [PRESTO_INT8] = "c",
-        [PRESTO_INT64] = "l",    [PRESTO_BOOL] = "C",    [PRESTO_UINT16] = "S",
-        [PRESTO_BFLOAT16] = "S", [PRESTO_FLOAT16] = "e", [PRESTO_UINT32] = "I",
-        [PRESTO_UINT64] = "L"};
-    return (size_t)dtype < sizeof formats / sizeof *formats ? formats[dtype] : NULL;
 }
 
 static size_t put_text(char *to, const char *text) {
@@ -84,7 +74,7 @@ static char *tensor_metadata(const presto_tensor_spec *spec) {
     return metadata;
 }
 
-static bool tensor_schema(arrow_schema *self, const presto_batch_feature *feature) {
+static bool tensor_schema(struct ArrowSchema *self, const presto_batch_feature *feature) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
     char list[48];
     int64_t items = 1;
@@ -95,12 +85,12 @@ static bool tensor_schema(arrow_schema *self, const presto_batch_feature *featur
         return false;
     self->metadata = tensor_metadata(spec);
     return self->metadata != NULL &&
-           schema_init(self->children[0], format_of(spec->dtype), "item", 0);
+           schema_init(self->children[0], presto_dtype_arrow(spec->dtype), "item", 0);
 }
 
-static bool feature_schema(arrow_schema *self, const presto_batch_feature *feature) {
+static bool feature_schema(struct ArrowSchema *self, const presto_batch_feature *feature) {
     bool is_bytes = feature->layout == PRESTO_LAYOUT_BYTES;
-    const char *item = is_bytes ? "Z" : format_of(feature->tensor.spec.dtype);
+    const char *item = is_bytes ? "Z" : presto_dtype_arrow(feature->tensor.spec.dtype);
     if (feature->layout == PRESTO_LAYOUT_DENSE && feature->tensor.spec.rank > 1)
         return tensor_schema(self, feature);
     if (feature->layout == PRESTO_LAYOUT_RAGGED || feature->row_offsets != NULL)
@@ -109,14 +99,15 @@ static bool feature_schema(arrow_schema *self, const presto_batch_feature *featu
     return schema_init(self, item, feature->name, 0);
 }
 
-bool arrow_schema_of(const presto_batch *batch, arrow_schema *schema_out, const char **why_out) {
+bool arrow_schema_of(const presto_batch *batch, struct ArrowSchema *schema_out,
+                     const char **why_out) {
     *why_out = NULL;
     for (size_t i = 0; i < batch->feature_count; i++)
-        if (format_of(batch->features[i].tensor.spec.dtype) == NULL) {
+        if (presto_dtype_arrow(batch->features[i].tensor.spec.dtype) == NULL) {
             *why_out = "Arrow has no complex numbers: choose other features";
             return false;
         }
-    arrow_schema schema;
+    struct ArrowSchema schema;
     bool is_done = schema_init(&schema, "+s", "", batch->feature_count);
     for (size_t i = 0; i < batch->feature_count && is_done; i++)
         is_done = feature_schema(schema.children[i], &batch->features[i]);
@@ -143,21 +134,21 @@ static size_t metadata_bytes(const char *metadata) {
     return at;
 }
 
-bool arrow_schema_same(const arrow_schema *a, const arrow_schema *b) {
+bool arrow_schema_same(const struct ArrowSchema *a, const struct ArrowSchema *b) {
     size_t bytes = metadata_bytes(a->metadata);
     if (strcmp(a->format, b->format) != 0 || strcmp(a->name, b->name) != 0 ||
-        a->child_count != b->child_count || bytes != metadata_bytes(b->metadata) ||
+        a->n_children != b->n_children || bytes != metadata_bytes(b->metadata) ||
         (bytes > 0 && memcmp(a->metadata, b->metadata, bytes) != 0))
         return false;
-    for (int64_t i = 0; i < a->child_count; i++)
+    for (int64_t i = 0; i < a->n_children; i++)
         if (!arrow_schema_same(a->children[i], b->children[i]))
             return false;
     return true;
 }
 
-static bool copy_into(const arrow_schema *from, arrow_schema *to) {
+static bool copy_into(const struct ArrowSchema *from, struct ArrowSchema *to) {
     size_t bytes = metadata_bytes(from->metadata);
-    if (!schema_init(to, from->format, from->name, (size_t)from->child_count))
+    if (!schema_init(to, from->format, from->name, (size_t)from->n_children))
         return false;
     if (bytes > 0) {
         char *metadata = malloc(bytes);
@@ -165,14 +156,14 @@ static bool copy_into(const arrow_schema *from, arrow_schema *to) {
             return false;
         to->metadata = memcpy(metadata, from->metadata, bytes);
     }
-    for (int64_t i = 0; i < from->child_count; i++)
+    for (int64_t i = 0; i < from->n_children; i++)
         if (!copy_into(from->children[i], to->children[i]))
             return false;
     return true;
 }
 
-bool arrow_schema_copy(const arrow_schema *schema, arrow_schema *copy_out) {
-    arrow_schema copy;
+bool arrow_schema_copy(const struct ArrowSchema *schema, struct ArrowSchema *copy_out) {
+    struct ArrowSchema copy;
     bool is_done = copy_into(schema, &copy);
     if (is_done)
         *copy_out = copy;

@@ -188,8 +188,14 @@ static PyGetSetDef batch_properties[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+static PyMethodDef batch_methods[] = {
+    {"arrow_array", native_batch_arrow, METH_NOARGS, "Arrow's capsules of schema and array."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot batch_slots[] = {
     {Py_tp_dealloc, NATIVE_SLOT(batch_dealloc)},
+    {Py_tp_methods, batch_methods},
     {Py_tp_getset, batch_properties},
     {Py_tp_doc, "A batch, which is the loader's again when nobody holds it."},
     {0, NULL},

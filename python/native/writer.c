@@ -38,7 +38,7 @@ static const native_field fields[] = {
 };
 static const native_table table = {fields, NULL};
 
-static bool should_stop(void *user) {
+bool native_writer_stops(void *user) {
     native_writer *self = user;
     native_visit visit;
     if (__atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0 || !native_enter(&visit))
@@ -54,7 +54,7 @@ static bool open_writer(native_writer *self, PyObject *dict) {
     presto_error err;
     presto_writer_options_defaults(&options);
     bool done = native_fields_read(dict, &table, &options, &lists);
-    options.should_stop = should_stop;
+    options.should_stop = native_writer_stops;
     options.should_stop_user = self;
     native_away away;
     done = done && native_leave(&away);
@@ -108,7 +108,8 @@ static void writer_dealloc(PyObject *object) {
 
 /* ---- calls ---- */
 
-static presto_writer *enter(native_writer *self) {
+presto_writer *native_writer_enter(PyObject *object) {
+    native_writer *self = (native_writer *)object;
     const char *why = self->generation != native_generation()
                           ? "the writer was opened before a fork"
                       : self->writer == NULL || self->closes ? "the writer is closed"
@@ -120,8 +121,8 @@ static presto_writer *enter(native_writer *self) {
     return self->writer;
 }
 
-/* True: it went well. Else an exception is set. */
-static bool leave(native_writer *self, presto_status status, const presto_error *err) {
+bool native_writer_leave(PyObject *object, presto_status status, const presto_error *err) {
+    native_writer *self = (native_writer *)object;
     if (status < 0 && !PyErr_Occurred())
         native_raise(err);
     self->inside--;
@@ -136,14 +137,13 @@ static bool leave(native_writer *self, presto_status status, const presto_error 
 }
 
 static PyObject *writer_add(PyObject *object, PyObject *dict) {
-    native_writer *self = (native_writer *)object;
     native_sample sample;
     presto_error err;
     if (!PyDict_Check(dict)) {
         PyErr_SetString(PyExc_TypeError, "a sample is a dict");
         return NULL;
     }
-    presto_writer *writer = enter(self);
+    presto_writer *writer = native_writer_enter(object);
     if (writer == NULL)
         return NULL;
     presto_status status = PRESTO_OK;
@@ -157,17 +157,16 @@ static PyObject *writer_add(PyObject *object, PyObject *dict) {
         }
         native_sample_done(&sample);
     }
-    if (!leave(self, status, &err) || !is_made)
+    if (!native_writer_leave(object, status, &err) || !is_made)
         return NULL;
     Py_RETURN_NONE;
 }
 
 static PyObject *writer_finish(PyObject *object, PyObject *unused) {
     (void)unused;
-    native_writer *self = (native_writer *)object;
     presto_convert_result result;
     presto_error err;
-    presto_writer *writer = enter(self);
+    presto_writer *writer = native_writer_enter(object);
     if (writer == NULL)
         return NULL;
     native_away away;
@@ -176,7 +175,7 @@ static PyObject *writer_finish(PyObject *object, PyObject *unused) {
         status = presto_writer_finish(writer, &result, &err);
         native_return(&away);
     }
-    return leave(self, status, &err) ? native_convert_figures(&result) : NULL;
+    return native_writer_leave(object, status, &err) ? native_convert_figures(&result) : NULL;
 }
 
 static PyObject *writer_close(PyObject *object, PyObject *unused) {
@@ -193,17 +192,17 @@ static PyObject *writer_close(PyObject *object, PyObject *unused) {
 
 static PyObject *get_samples(PyObject *object, void *unused) {
     (void)unused;
-    native_writer *self = (native_writer *)object;
-    presto_writer *writer = enter(self);
+    presto_writer *writer = native_writer_enter(object);
     if (writer == NULL)
         return NULL;
     uint64_t samples = presto_writer_samples(writer);
-    leave(self, PRESTO_OK, NULL);
+    native_writer_leave(object, PRESTO_OK, NULL);
     return PyLong_FromUnsignedLongLong(samples);
 }
 
 static PyMethodDef methods[] = {
     {"add", writer_add, METH_O, "Add a sample: a dict."},
+    {"add_arrow", native_writer_add_arrow, METH_VARARGS, "Add rows of Arrow's arrays."},
     {"finish", writer_finish, METH_NOARGS, "Complete the dataset; figures."},
     {"close", writer_close, METH_NOARGS, "Give up what is not finished."},
     {NULL, NULL, 0, NULL},

@@ -168,4 +168,21 @@ PyObject *native_verify(PyObject *module, PyObject *args);
 extern PyType_Spec native_writer_spec;
 extern PyTypeObject *native_writer_type;
 
+/** A presto_stop_fn of a writer's calls, without the GIL: a signal handler has raised, or the writer
+ * is closed. */
+bool native_writer_stops(void *writer);
+/** Begin a call of the writer; NULL: an exception is set. native_writer_leave must follow. */
+presto_writer *native_writer_enter(PyObject *writer);
+/** True: it went well. Else an exception is set. */
+bool native_writer_leave(PyObject *writer, presto_status status, const presto_error *err);
+
+/* ---- arrow_in.c ---- */
+
+/**
+ * Writer.add_arrow(schema, array, options, notes), or (None, stream, options, notes): capsules of
+ * Arrow's. `notes` gets (a presto_arrow_note, column, text) of each column that there is something to
+ * tell of, also if an exception is set.
+ */
+PyObject *native_writer_add_arrow(PyObject *writer, PyObject *args);
+
 #endif

@@ -162,6 +162,8 @@ class Batch(dict[str, Any]):
     rows: int = -1
     skipped: int = -1
     _numbers: Any = None  # the array, or the native one that it is made from when it is asked for
+    _delivered: _native.Batch | None = None  # of a batch as a loader delivers it
+    _given: tuple[Any, ...] = ()  # its values as they were then
 
     @classmethod
     def empty(cls) -> Batch:
@@ -197,6 +199,24 @@ class Batch(dict[str, Any]):
 
     def _count(self) -> int:
         return self.rows if self.rows >= 0 or not self else max(len(value) for value in self.values())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        """The batch as Arrow's capsules of schema and array, for pyarrow, polars, presto.Writer.add_batch:
+
+            pyarrow.RecordBatch.from_struct_array(pyarrow.array(batch))   # pyarrow.record_batch() sees the dict alone
+
+        Columns are on the loader's memory, not moved, as those of presto.Loader.__arrow_c_stream__().
+
+        Raises:
+            TypeError:         it is no batch as a loader of NumPy arrays delivered it: values were changed or moved.
+            presto.InputError: a feature of complex numbers, which Arrow lacks.
+        """
+        native = self._delivered
+        names = () if native is None else tuple(feature[0] for feature in native.features)
+        same = names == tuple(self) and all(map(operator.is_, self._given, self.values()))
+        if native is None or not same:
+            raise TypeError("a batch whose values were changed, moved or copied has no Arrow form: it is that of the loader's memory")
+        return native.arrow_array()
 
     def _moved(self, how: Callable[[Any], Any]) -> Batch:
         """What `how` makes of each array that has this method; the place, and what is no such array, stay."""
@@ -254,6 +274,7 @@ def wrap(native: _native.Batch) -> Batch:
             batch[name] = Bytes(array, np.asarray(offsets), _optional(rows))
     batch.epoch, batch.first, batch.rows, batch.skipped = native.place
     batch._numbers = native.numbers
+    batch._delivered, batch._given = native, tuple(batch.values())
     return batch
 
 

@@ -9,13 +9,26 @@ from typing import Any
 
 from . import _native
 from ._end import alive
+from ._errors import InputError
 from ._guesses import advised
+from ._notes import note
 from ._options import natural, natural_or_none
 from ._paths import Path, absolute, output_of
 from ._process import cpu_count, size
 from ._summary import Summary
 
 FILE_COMPRESSIONS = {"none": 0, "gzip": 1, "zlib": 2}
+
+_REFUSED = 0  # PRESTO_ARROW_REFUSED
+
+
+def _pairs(options: Mapping[str, str] | None, name: str) -> tuple[str, ...]:
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise TypeError(f"{name} is a dict from columns to types, not {options!r}")
+    return tuple(f"{column}={kind}" for column, kind in options.items())
+
 
 def file_compression(name: str) -> int:
     """The number of "none", "gzip" or "zlib"."""
@@ -52,6 +65,8 @@ class Writer:
 
     A feature that has values in some samples and none in others is declared as rows that differ, its numbers and texts as lists
     of one: batches have it as presto.Ragged, or as lists in presto.Bytes, also where all of their rows are empty.
+
+    add_batch() takes tables: record batches of pyarrow, frames of pandas and polars, anything that speaks Arrow.
 
     Samples stand in the order in which they were added: dataset[17] is the 18th. Compression and writing run in threads
     of the library without the GIL. Any number of Python threads may add; samples are copied before add() returns.
@@ -135,6 +150,68 @@ class Writer:
         """Add each of them."""
         for sample in samples:
             self.add(sample)
+
+    def add_batch(
+        self,
+        batch: Any,
+        *,
+        convert: Mapping[str, str] | None = None,
+        tensors: Mapping[str, str] | None = None,
+        nulls: str = "empty",
+    ) -> None:
+        """Add the rows of a table: anything with __arrow_c_array__ or __arrow_c_stream__, such as record batches, tables and readers of
+        pyarrow, frames of pandas and polars, relations of DuckDB, a presto.Batch, a presto.Loader. Columns are features:
+
+            table = pyarrow.parquet.read_table("points.parquet")
+            writer.add_batch(table, convert={"when": "int64"}, tensors={"image": "uint8[28,28,1]"})
+
+        column                               in the dataset
+        int64, float32                       a number, as of add()
+        other ints and floats, bool          a scalar of that dtype
+        texts, binary, dictionaries of them  bytes
+        lists of int64, float32, texts       one dimension; rows may differ in length
+        lists of other numbers               their dtype, one dimension
+        lists of lists of numbers            an array; the inner lists of a row are equally long
+        fixed_shape_tensor                   an array of that shape
+        struct                               its fields, as "name.field"
+        a missing value                      nothing, as None in add()
+
+        Rows are read by the library, without the GIL; none becomes a Python object. Any number of threads may add.
+
+        Args:
+            convert: for columns that are refused otherwise: timestamps, dates, times and durations are "int64", in their unit;
+                     decimals "string" or "float64".
+            tensors: lists that are arrays: their dtype and shape, such as "float32[3,224,224]".
+            nulls:   "error" refuses missing values.
+
+        Raises:
+            presto.InputError:    columns that cannot be stored: all are named, and nothing is added. A row whose value cannot be
+                                  stored, or the stream that is read fails: rows before are added, `samples` says how many there are.
+            presto.RaggedError:   lists in a list that differ in length, or are not as long as their tensor.
+            presto.ArgumentError: an option that names no column.
+            presto.CorruptError:  arrays that contradict their schema.
+            presto.StorageError, presto.StoppedError: as add().
+        """
+        if nulls not in ("empty", "error"):
+            raise ValueError(f'nulls is "empty" or "error", not {nulls!r}')
+        if hasattr(batch, "__arrow_c_array__"):
+            schema, data = batch.__arrow_c_array__()
+        elif hasattr(batch, "__arrow_c_stream__"):
+            schema, data = None, batch.__arrow_c_stream__()
+        else:
+            raise TypeError(f"a {type(batch).__name__} is no table of Arrow's: it has neither __arrow_c_array__ nor __arrow_c_stream__")
+        options = {"convert": _pairs(convert, "convert"), "tensors": _pairs(tensors, "tensors"), "refuses_nulls": nulls == "error"}
+        notes: list[tuple[int, str, str]] = []
+        try:
+            self._native.add_arrow(schema, data, options, notes)
+        except InputError as error:
+            refused = [f"{column} ({text})" for kind, column, text in notes if kind == _REFUSED]
+            if not refused:
+                raise
+            columns = "1 column" if len(refused) == 1 else f"{len(refused)} columns"
+            raise InputError(f"{columns} cannot be stored: {', '.join(refused)}", status=error.status) from None
+        finally:
+            note(self.path, (f"column {column!r}: {text}" for kind, column, text in notes if kind != _REFUSED))
 
     @property
     def samples(self) -> int:
