@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
         else
             return fprintf(stderr,
                            "usage: records [-r ROUNDS] [-m FILE_MIB] [-d DIR] [-i RAW_IMAGE] "
-                           "[-w scan|crc|parse|write|codec|access|all] [-o FIGURES]\n"),
+                           "[-w scan|crc|parse|write|rows|codec|access|all] [-o FIGURES]\n"),
                    2;
     }
     if (records_set.rounds < 1 || records_set.rounds > BENCH_MAX_ROUNDS)
@@ -81,6 +81,10 @@ int main(int argc, char **argv) {
         records_print_head("records.write", "writing", "buffer, CRC, write()");
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             records_bench_write(sizes[i]);
+    }
+    if (all || strcmp(what, "rows") == 0) {
+        records_print_head(NULL, "writing a table", "row by row");
+        records_bench_rows();
     }
     if (all || strcmp(what, "codec") == 0)
         records_bench_codecs(image);

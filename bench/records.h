@@ -103,6 +103,7 @@ void records_bench_scan(size_t record_bytes);
 void records_bench_crc(size_t bytes);
 void records_bench_parse(size_t tensor_bytes);
 void records_bench_write(size_t record_bytes);
+void records_bench_rows(void);
 /** `path` is a file of raw bytes, as of a resized photo; NULL: an image made here. */
 void records_bench_codecs(const char *path);
 void records_bench_access(void);
