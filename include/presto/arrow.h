@@ -147,11 +147,12 @@ PRESTO_API void presto_arrow_free(presto_arrow *arrow);
  *          after the call.
  * Order:   as presto_writer_add. Rows of calls at the same time stand in any order; those of one
  *          call in its order.
- * Returns: as presto_writer_add; PRESTO_ERR_TYPE (a missing value in a list, or with
- *          refuses_nulls), PRESTO_ERR_RAGGED (lists of a row that differ in length; a list that is
- *          not as long as its tensor), with column and row of the batch; PRESTO_ERR_CORRUPT: the
- *          array contradicts the schema or itself. The interface does not say how large buffers
- *          are: one that is shorter than its array says cannot be noticed.
+ * Returns: as presto_writer_add, but that the writer's should_stop is asked also while nothing is
+ *          waited for. PRESTO_ERR_TYPE (a missing value in a list, or with refuses_nulls),
+ *          PRESTO_ERR_RAGGED (lists of a row that differ in length; a list that is not as long as
+ *          its tensor), with column and row of the batch. PRESTO_ERR_CORRUPT: the array contradicts
+ *          the schema or itself. The interface does not say how large buffers are: one that is
+ *          shorter than its array says cannot be noticed.
  * Threads: as presto_writer_add; one call at a time for one presto_arrow.
  */
 PRESTO_API presto_status presto_writer_add_arrow(presto_writer *writer, presto_arrow *arrow,

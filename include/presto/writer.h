@@ -47,9 +47,9 @@ typedef struct presto_writer_options {
     bool resume; /* go on where an interrupted run with the same options stopped: its whole shards
                     are kept, and presto_writer_samples says with which sample to begin */
     bool sync;   /* fsync; default true */
-    /* Asked a few times a second by presto_writer_add and _finish while they wait, by their thread,
-     * also by several at once. True: that call ends with PRESTO_ERR_STOPPED, and the sample is not
-     * added. Default NULL */
+    /* Asked a few times a second by presto_writer_add and _finish while they wait, and by
+     * presto_writer_add_arrow, by their thread, also by several at once. True: that call ends with
+     * PRESTO_ERR_STOPPED, and its sample, or the next row, is not added. Default NULL */
     presto_stop_fn should_stop;
     void *should_stop_user;
 } presto_writer_options;

@@ -10,7 +10,7 @@ import warnings
 
 import pyarrow as pa
 
-from case import PythonCase, main, np, plain, presto, unittest
+from case import PythonCase, cli, main, np, plain, presto
 
 ROWS = 40
 NUMBERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "uint8": pa.uint8(), "uint16": pa.uint16(),
@@ -305,13 +305,19 @@ class ArrowWriting(PythonCase):
         with self.assertRaisesRegex(TypeError, "were changed"):
             presto.Batch(x=np.ones(2)).__arrow_c_array__()
 
+    def test_the_stream_of_presto_load_goes_back_in(self):
+        """Out by presto-load's own IPC writer, in by pyarrow's reader of it."""
+        stream = cli.run("presto-load", "-q", "--format", "arrow", "--batch", "7", self.stored).stdout
+        wanted = self.store(presto.Loader(self.stored, batch=7))
+        self.assertEqual(self.shards(self.store(pa.ipc.open_stream(stream))), self.shards(wanted))
+
     def test_other_libraries(self):
         import pandas as pd
         frame = pd.DataFrame({"x": [1, 2, 3], "word": ["a", "bc", ""], "y": np.float32([0.5, 1, 2])})
         wanted = self.store_rows({"x": i, "word": w, "y": np.float32(y)} for i, w, y in ((1, "a", 0.5), (2, "bc", 1), (3, "", 2)))
         self.assertEqual(self.shards(self.store(frame)), self.shards(wanted))
-        table = pa.table(frame)
-        for module, make in (("polars", lambda polars: polars.DataFrame(table)), ("duckdb", lambda duckdb: duckdb.sql("select * from table"))):
+        rows = pa.table(frame)
+        for module, make in (("polars", lambda polars: polars.DataFrame(rows)), ("duckdb", lambda duckdb: duckdb.from_arrow(rows))):
             try:
                 library = __import__(module)
             except ImportError:

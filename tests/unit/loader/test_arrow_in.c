@@ -15,6 +15,8 @@
 #include <presto/numbers.h>
 #include <presto/shard.h>
 
+#include "../records/faults.h"
+
 #define MOST_CHILDREN 8
 #define FRAME_BYTES 16
 
@@ -713,6 +715,41 @@ START_TEST(arrays_that_contradict_themselves_are_corrupt) {
 }
 END_TEST
 
+/* ---- lack of memory ---- */
+
+START_TEST(a_lack_of_memory_is_told_and_leaves_nothing) {
+    set_up();
+    column batch, b, d, list, item;
+    const int64_t numbers[] = {1, 2, 3, 4};
+    const int32_t offsets[] = {0, 1, 2, 3}, ends[] = {0, 1, 2, 4};
+    const int64_t decimals[] = {5, 0, 6, 0, 7, 0};
+    presto_arrow_options options;
+    presto_arrow_options_defaults(&options);
+    options.convert = (const char *const[]){"d=string"};
+    options.convert_count = 1;
+    make(&b, "b", "u", 3, NULL, offsets, "abc");
+    make(&d, "d", "d:9,2", 3, NULL, decimals, NULL);
+    make(&item, "item", "l", 4, NULL, numbers, NULL);
+    make(&list, "a name that is longer than a piece of 32 bytes", "+l", 3, NULL, ends, NULL);
+    add_child(&list, &item);
+    make_struct(&batch, "", 3, (column *const[]){&b, &d, &list}, 3);
+    bool fired = true;
+    for (long k = 0; fired; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "out-of-%ld", k);
+        presto_writer *writer = open_writer(name, 0);
+        faults_arm(FAULT_MEMORY, k);
+        presto_status status = add(writer, &batch, &options);
+        fired = faults_disarm();
+        ck_assert_int_eq(status, fired ? PRESTO_ERR_MEMORY : PRESTO_OK);
+        ck_assert_uint_le(presto_writer_samples(writer), 3);
+        ck_assert_ok(add(writer, &batch, &options), &err); /* the writer goes on */
+        presto_writer_free(writer);
+    }
+    tear_down();
+}
+END_TEST
+
 /* ---- many rows ---- */
 
 #define ROWS 3000
@@ -839,6 +876,7 @@ int main(void) {
         more_columns_than_a_dataset_has_are_refused,
         rows_that_cannot_be_stored_end_the_call,
         arrays_that_contradict_themselves_are_corrupt,
+        a_lack_of_memory_is_told_and_leaves_nothing,
         any_number_of_threads_may_add_batches,
         batches_have_the_bytes_of_samples,
         more_rows_than_were_announced_are_refused,
