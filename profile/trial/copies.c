@@ -3,6 +3,7 @@
  * A trial's dataset with its records stored several times over: an epoch of it lasts long enough to
  * see what a loader delivers once it is under way. Each file has the records of the trial's file,
  * again and again, so that there are as many files as before, each read as one long file would be.
+ * Or it has the first records of that file only, for an epoch that is shorter, and opens as many files.
  * Records are copied as they are stored: no step runs for it.
  */
 #include <stdio.h>
@@ -41,8 +42,13 @@ uint64_t presto__copies_room(const presto__runner *runner) {
 typedef struct copying {
     presto__runner *runner;
     const presto__trial *trial;
-    uint64_t times, reported_ns;
+    uint64_t times, part, reported_ns; /* of the copies */
 } copying;
+
+static uint64_t records_of(const copying *job, presto_shard *shard) {
+    uint64_t all = presto_shard_records(shard);
+    return job->part > 0 ? (all + job->part - 1) / job->part : all;
+}
 
 static presto_status report(copying *job, presto_error *err) {
     uint64_t now_ns = presto__clock_ns();
@@ -63,7 +69,7 @@ static size_t chunk_of(const uint64_t *offsets, size_t count) {
 static presto_status copy_once(copying *job, presto_shard *shard, presto__object object,
                                presto__shard_writer *writer, presto_buffer *room,
                                presto_error *err) {
-    uint64_t records = presto_shard_records(shard);
+    uint64_t records = records_of(job, shard);
     const uint64_t *offsets = NULL;
     PRESTO_TRY(presto__shard_offsets(shard, 0, records, &offsets, err));
     uint32_t sizes[CHUNK_RECORDS];
@@ -151,7 +157,9 @@ static presto_status copy_dataset(copying *job, presto_dataset *dataset, presto_
             break;
         info.shards[i].records = summary.records;
         info.shards[i].stored_bytes = summary.stored_bytes;
-        info.shards[i].raw_bytes *= job->times;
+        uint64_t each = info.shards[i].raw_bytes / (presto_shard_records(shard) + !summary.records);
+        info.shards[i].raw_bytes =
+            job->part > 0 ? each * summary.records : info.shards[i].raw_bytes * job->times;
         info.shards[i].crc32c = summary.crc32c;
         into->bytes += summary.stored_bytes;
     }
@@ -162,14 +170,17 @@ static presto_status copy_dataset(copying *job, presto_dataset *dataset, presto_
     return status;
 }
 
-presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, uint64_t times,
-                                  presto_error *err) {
+static presto_status make(presto__runner *runner, presto__trial *trial, presto__copies made,
+                          presto_error *err) {
     presto__copies_remove(&trial->copies);
-    copying job = {
-        .runner = runner, .trial = trial, .times = times, .reported_ns = presto__clock_ns()};
+    copying job = {.runner = runner,
+                   .trial = trial,
+                   .times = made.part > 0 ? 1 : made.times,
+                   .part = made.part,
+                   .reported_ns = presto__clock_ns()};
     char name[48];
     snprintf(name, sizeof name, "%zu-copies", runner->next_dir++);
-    presto__copies made = {.dir = presto__join_path(runner->work_dir, name), .times = times};
+    made.dir = presto__join_path(runner->work_dir, name);
     if (made.dir == NULL)
         return presto_fail_memory(err, strlen(runner->work_dir) + sizeof name);
     presto_dataset *dataset = NULL;
@@ -188,4 +199,14 @@ presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, 
     }
     trial->copies = made;
     return PRESTO_OK;
+}
+
+presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, uint64_t times,
+                                  presto_error *err) {
+    return make(runner, trial, (presto__copies){.times = times}, err);
+}
+
+presto_status presto__copies_make_part(presto__runner *runner, presto__trial *trial, uint64_t part,
+                                       presto_error *err) {
+    return make(runner, trial, (presto__copies){.part = part}, err);
 }

@@ -3,8 +3,9 @@
  * The start of an epoch, and what it delivers once it is under way, measured apart. An epoch takes
  * start + samples * s. Epochs of two lengths tell both: those of the sample, and one that is longer,
  * of the sample's records stored several times (copies.c), or of more of the source's files. Where
- * an epoch of the sample is long itself, the other one is of its first samples. An epoch of the
- * whole source is then start + all samples * s.
+ * an epoch of the sample is long itself, the other one is of its first samples: where these are in
+ * several files, of the first ones of each file, as opening files is part of the start. An epoch of
+ * the whole source is then start + all samples * s.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -131,12 +132,25 @@ static presto_status measure_longer(const presto__load *what, double wanted_s, p
     return PRESTO_OK;
 }
 
+static presto_status measure_part(const presto__load *what, presto__epochs *cold,
+                                  presto_error *err) {
+    presto__trial *trial = what->trial;
+    if (presto__copies_room(what->runner) + trial->copies.bytes < trial->result.stored_bytes)
+        return PRESTO_OK;
+    if (trial->copies.part == 0)
+        PRESTO_TRY(presto__copies_make_part(what->runner, trial, SHORT_PART, err));
+    return measure_copies(what, cold, err);
+}
+
 /* The source stays cut. */
 static presto_status measure_shorter(const presto__load *what, presto__epochs *cold,
                                      presto_error *err) {
     uint64_t all = presto_source_count(what->source), some = all / SHORT_PART;
     if (some < SHORT_SAMPLES)
         return PRESTO_OK;
+    size_t files = what->trial->result.strategy.shards;
+    if (what->trial->result.strategy.codec != NULL && files > 1 && 2 * files <= all)
+        return measure_part(what, cold, err);
     presto__load shorter = *what;
     presto_stream stream = {0};
     if (what->trial->result.strategy.codec != NULL)

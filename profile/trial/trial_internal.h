@@ -114,10 +114,12 @@ typedef struct presto__lap {
     double samples_per_s; /* of an epoch of the whole source, as far as this run tells */
 } presto__lap;
 
-/** copies.c: the records of a trial's dataset, stored several times. Zero-initialise. */
+/** copies.c: the records of a trial's dataset, stored several times; or the first ones of each file,
+ * once. Zero-initialise. */
 typedef struct presto__copies {
     char *dir;             /* NULL: there are none */
     uint64_t times, bytes; /* that each record is stored; of all */
+    uint64_t part;         /* of each file, the first of so many parts; 0: all of it */
 } presto__copies;
 
 /** All that is known of one strategy. */
@@ -282,6 +284,9 @@ uint64_t presto__copies_room(const presto__runner *runner);
 /** Store the records of the trial's dataset so many times over. Replaces earlier copies. */
 presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, uint64_t times,
                                   presto_error *err);
+/** Store the first of `part` parts of each file, at least a record. Replaces earlier copies. */
+presto_status presto__copies_make_part(presto__runner *runner, presto__trial *trial, uint64_t part,
+                                       presto_error *err);
 void presto__copies_remove(presto__copies *copies);
 
 /* ---- whole.c: start of an epoch, and what it delivers then ---- */

@@ -149,6 +149,30 @@ START_TEST(a_run_has_a_second_epoch_which_is_of_the_whole_at_most) {
 }
 END_TEST
 
+/* An epoch that is long is compared with one of fewer records, in as many files. */
+START_TEST(a_shorter_epoch_opens_as_many_files) {
+    place at;
+    presto_error err;
+    set_up_place(&at, (place_files){FILES, FILE_BYTES}, "none", 40, 1e-9);
+    ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
+    ck_assert_double_eq(at.trial.cold[0].second_samples, 2 * 3); /* of 20 records each */
+    ck_assert_double_gt(at.trial.cold[0].second_s, 0);
+    const char *dir = at.trial.copies.dir;
+    presto_shard_options options;
+    presto_dataset *part = NULL;
+    presto_shard_options_defaults(&options);
+    ck_assert_ok(presto_dataset_open(&dir, 1, &options, &part, &err), &err);
+    ck_assert_uint_eq(presto_dataset_shard_count(part), 2);
+    ck_assert_uint_eq(presto_dataset_records(part), 6);
+    presto_dataset_free(part);
+    ck_assert_uint_eq(at.trial.dir_bytes, at.trial.result.stored_bytes);
+    ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
+    ck_assert_ok(presto__copies_make(&at.runner, &at.trial, 2, &err), &err); /* instead */
+    check_records(at.trial.copies.dir, at.trial.dir, 2);
+    tear_down_place(&at);
+}
+END_TEST
+
 START_TEST(without_room_an_epoch_has_no_second_one) {
     place at;
     presto_error err;
@@ -169,6 +193,7 @@ int main(void) {
         the_start_is_in_the_middle_of_the_runs_with_its_error,
         copies_hold_each_record_as_often_and_are_no_part_of_the_sizes,
         a_run_has_a_second_epoch_which_is_of_the_whole_at_most,
+        a_shorter_epoch_opens_as_many_files,
         without_room_an_epoch_has_no_second_one,
     };
     return presto_check_main("profile/steady", tests, sizeof tests / sizeof *tests, 60);
