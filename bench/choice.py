@@ -6,6 +6,7 @@
     bench/choice.py best -p cv,mp3            # is the recommended strategy as fast as the best one?
     bench/choice.py whole --gigabytes 2       # sweeps with their defaults beside epochs of whole datasets; an hour
     bench/choice.py whole -p cv --minutes 5   # the short form: smaller datasets, fewer rounds
+    bench/choice.py whole -p cv --storage ceph-hdd --stored resized --threads 1,8 --gigabytes 0.5
     bench/choice.py best --work DIR           # keeps corpora and sweeps there; takes those that bench/predict.py --work DIR measured
 
 best: one sweep recommends, as presto-sweep does by default; another one measures all strategies. The best of many that were measured
@@ -16,7 +17,8 @@ had called its choice decided.
 whole: the corpus is copied until its largest stored form has --gigabytes. Each representation is stored as a whole, for one thread and for all
 processors, and loaded by turns, one cold epoch each a round, until the time is over, three rounds at least. Beside it, a sweep with
 presto-sweep's defaults on the same corpus says what such an epoch would be. Printed are, for each strategy, the median rate of the whole
-dataset, the half of the rounds, and sweep / whole; two threads over one, both ways; the recommended over the best.
+dataset, the half of the rounds, and sweep / whole; more threads over one, both ways; the recommended over the best. At the end, over all
+strategies: the median and the worst error of the sweep. --storage plays a storage for both: it is the same each time, so that few rounds do.
 """
 import argparse
 import json
@@ -119,7 +121,8 @@ def epoch(options, name, settings, strategy, path, work):
     stats = work / "stats.json"
     which = ["-p", name, *settings] if strategy[0] == "unprocessed" else []
     drop(path)
-    program(options, "presto-load", "-q", "--format", "null", "-b", "32", "-j", strategy[2], "--stats", stats, *which, path)
+    plays = ["--storage", options.storage] if options.storage else []
+    program(options, "presto-load", "-q", "--format", "null", "-b", "32", "-j", strategy[2], "--stats", stats, *plays, *which, path)
     return json.loads(stats.read_text())["samples_per_s"]
 
 
@@ -142,6 +145,7 @@ def enlarge(corpus, bytes_wanted, largest, work):
 
 
 def print_whole(name, results, rates):
+    """Returns sweep / whole - 1 of each strategy."""
     swept = {key(r): r["cold"]["samples_per_s"]["median"] for r in results["results"] if r["status"] == "ok"}
     middle = {s: statistics.median(found) for s, found in rates.items()}
     for strategy, found in rates.items():
@@ -156,17 +160,22 @@ def print_whole(name, results, rates):
     chosen, best_of = key(results["recommendation"]), max(middle, key=middle.get)
     sure = "decided" if results["confidence"]["is_decided"] else "undecided"
     ratio = f"{middle[chosen] / middle[best_of]:.3f}" if chosen in middle else "was not loaded as a whole"
-    print(f"{name:9}  recommended {text(chosen)}, best {text(best_of)}: {ratio}, {sure}", flush=True)
+    print(f"{name:9}  recommended {text(chosen)}, best {text(best_of)}: {ratio}, {sure}; load {os.getloadavg()[0]:.1f}", flush=True)
+    return [swept[strategy] / middle[strategy] - 1 for strategy in rates]
 
 
 def whole(options, work):
+    errors = []
+    stored = ["--stored", options.stored] if options.stored else []
+    plays = ["--storage", options.storage] if options.storage else []
     for name in options.pipelines.split(","):
         settings = [part for setting in PIPELINES[name][1] for part in ("--set", setting)]
-        small = presto_sweep(options, name, work / f"{name}-small", "--codecs", "none", "--threads", THREADS, "--runs", "1",
+        small = presto_sweep(options, name, work / f"{name}-small", *stored, "--codecs", "none", "--threads", "1", "--runs", "1",
                              "--run-time", "0", "--decide-time", "0", "--confirm", "0", make_corpus(name, work))
         largest = max(r["total_stored_bytes"] for r in small["results"] if r["status"] == "ok")
         corpus = enlarge(make_corpus(name, work), options.gigabytes * 1e9, largest, work)
-        results = presto_sweep(options, name, work / f"{name}-whole", "--codecs", "none", "--threads", THREADS, corpus)
+        results = presto_sweep(options, name, work / f"{name}-whole", *stored, *plays, "--codecs", "none", "--threads", options.threads,
+                               corpus)
         strategies = [key(r) for r in results["results"] if r["status"] == "ok"]
         paths = {s: store(options, name, settings, corpus, s, work) for s in strategies}
         rates = {s: [] for s in strategies}
@@ -174,17 +183,21 @@ def whole(options, work):
         while min(map(len, rates.values())) < WHOLE_ROUNDS or time.monotonic() < until:
             for s in strategies if len(rates[strategies[0]]) % 2 == 0 else strategies[::-1]:
                 rates[s].append(epoch(options, name, settings, s, paths[s], work))
-        print_whole(name, results, rates)
+        errors += print_whole(name, results, rates)
+    print(f"{len(errors)} strategies: the median error is {statistics.median(map(abs, errors)):.1%}, the worst {max(errors, key=abs):+.1%}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cost", "best", "whole"))
     parser.add_argument("-p", "--pipelines", default=",".join(SCALES), help="for best and whole")
-    parser.set_defaults(codecs=CODECS, threads=THREADS, runs="3", storage=None)  # for sweep of predict.py
+    parser.set_defaults(codecs=CODECS, runs="3")  # for sweep of predict.py
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "release" / "tools", help="folder of the programs")
     parser.add_argument("--work", type=pathlib.Path, help="folder for corpora and sweeps, kept [default: a temporary one]")
     parser.add_argument("--gigabytes", type=float, default=2, help="of the largest stored form, for whole")
+    parser.add_argument("--threads", default=THREADS, help="for whole")
+    parser.add_argument("--stored", help="representations, for whole [default: all]")
+    parser.add_argument("--storage", help="played in whole, as presto-sweep does")
     parser.add_argument("--minutes", type=float, default=5, help="of epochs of whole datasets, for each pipeline")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
