@@ -70,8 +70,8 @@ class Loader(Advised):
         seed:      of the shuffle and of random steps. The stream is the same for any number of threads.
         epochs:    epochs that a `for` delivers; None: it never ends.
         per_epoch: a `for` delivers one epoch; the workers go on with the next one meanwhile, up to `epochs`.
-        threads:   worker threads; "auto": as many as are worth it, up to the CPUs of this process; 0: none, the work
-                   is done when a batch is asked for.
+        threads:   worker threads; "auto": as many as are worth it, more than the CPUs of this process only while they
+                   wait for storage; 0: none, the work is done when a batch is asked for.
         rank, world: this process's share of each epoch. The shares are disjoint, complete, and equally long: the last
                    round is filled up from the epoch's start, or left out with drop_last.
         drop_last: leave out a last batch with fewer samples.
