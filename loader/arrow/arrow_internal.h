@@ -57,6 +57,7 @@ typedef struct presto__arrow_values {
     const void *const *view_buffers;       /* that views point into */
     const uint8_t *view_bytes;             /* how large each is: int64 */
     int64_t view_count;
+    int64_t bytes_end;      /* the last offset: no other may lie behind it */
     int64_t length, offset; /* of the array; of a dictionary's values */
 } presto__arrow_values;
 
@@ -94,6 +95,7 @@ typedef struct presto__arrow_column {
     int64_t base; /* the place of row 0 in the column's array */
 
     /* Of the row: */
+    int64_t row;       /* its number, for messages; -1: none is being read */
     uint8_t number[8]; /* what no values point to */
     int64_t missing;   /* the first value that was read and is missing, or the end of them */
     presto_buffer list, texts; /* scratch, what values point to */

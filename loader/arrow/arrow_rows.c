@@ -100,6 +100,7 @@ presto_status presto__arrow_begin(presto_arrow *arrow, const struct ArrowArray *
     for (size_t i = 0; i < arrow->count; i++) {
         presto__arrow_column *column = &arrow->columns[i];
         column->has_value = column->has_null = false;
+        column->row = -1;
         column->varied = 0;
         PRESTO_TRY(bind_column(column, array, err));
     }
@@ -251,6 +252,7 @@ presto_status presto__arrow_row(presto_arrow *arrow, int64_t row, bool *news_out
         presto__arrow_column *column = &arrow->columns[i];
         presto_feature *feature = &arrow->features[i];
         bool is_null;
+        column->row = row;
         if (feature->encoding != column->encoding)
             *feature = (presto_feature){
                 feature->name, column->encoding, {.spec = column->tensor, {.data = NULL}}};

@@ -17,7 +17,25 @@
 
 static presto_status fail_column(const presto__arrow_column *column, presto_status status,
                                  const char *what, presto_error *err) {
-    return presto_fail(err, status, PRESTO_NO_OFFSET, "column '%s': %s", column->name, what);
+    if (column->row < 0)
+        return presto_fail(err, status, PRESTO_NO_OFFSET, "column '%s': %s", column->name, what);
+    return presto_fail(err, status, PRESTO_NO_OFFSET,
+                       "column '%s', row %" PRId64 " of its batch: %s", column->name, column->row,
+                       what);
+}
+
+static uint64_t load(const uint8_t *at, size_t bytes) {
+    uint64_t value = 0;
+    memcpy(&value, at, bytes); /* of this machine's order, as all of the interface */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value >>= 64 - 8 * bytes;
+#endif
+    return value;
+}
+
+static int64_t load_signed(const uint8_t *at, size_t bytes) {
+    unsigned shift = 64 - 8 * (unsigned)bytes;
+    return (int64_t)(load(at, bytes) << shift) >> shift;
 }
 
 /* ---- bind ---- */
@@ -72,10 +90,10 @@ static presto_status bind_here(presto__arrow_column *column, const struct ArrowA
     int64_t buffers = has_offsets ? 3 : 2;
     if (reading == PRESTO__ARROW_ABSENT)
         buffers = 0;
-    if (reading == PRESTO__ARROW_VIEW && array != NULL && array->n_buffers >= 3)
-        buffers = array->n_buffers;
-    else if (reading == PRESTO__ARROW_VIEW)
-        buffers = 3;
+    if (array == NULL)
+        return fail_column(column, PRESTO_ERR_CORRUPT, "an array is missing", err);
+    if (reading == PRESTO__ARROW_VIEW)
+        buffers = array->n_buffers >= 3 ? array->n_buffers : 3;
     PRESTO_TRY(presto__arrow_array_check(column, array, buffers, err));
     values->length = array->length;
     values->offset = array->offset;
@@ -85,6 +103,11 @@ static presto_status bind_here(presto__arrow_column *column, const struct ArrowA
     values->validity = presto__arrow_validity(array);
     values->data = array->buffers[1];
     values->bytes = has_offsets ? array->buffers[2] : NULL;
+    size_t width = reading == PRESTO__ARROW_BYTES ? 4 : 8;
+    values->bytes_end =
+        has_offsets && array->length > 0
+            ? load_signed(values->data + (size_t)(array->offset + array->length) * width, width)
+            : 0;
     return reading == PRESTO__ARROW_VIEW ? bind_views(column, array, err) : PRESTO_OK;
 }
 
@@ -103,20 +126,6 @@ presto_status presto__arrow_values_bind(presto__arrow_column *column,
 
 /* ---- where a value is ---- */
 
-static uint64_t load(const uint8_t *at, size_t bytes) {
-    uint64_t value = 0;
-    memcpy(&value, at, bytes); /* of this machine's order, as all of the interface */
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    value >>= 64 - 8 * bytes;
-#endif
-    return value;
-}
-
-static int64_t load_signed(const uint8_t *at, size_t bytes) {
-    unsigned shift = 64 - 8 * (unsigned)bytes;
-    return (int64_t)(load(at, bytes) << shift) >> shift;
-}
-
 /* The place of value `at` of the array among the values; *is_missing_out: it is none. */
 static presto_status find(const presto__arrow_column *column, int64_t at, int64_t *place_out,
                           bool *is_missing_out, presto_error *err) {
@@ -133,8 +142,9 @@ static presto_status find(const presto__arrow_column *column, int64_t at, int64_
                                                  : (int64_t)load(index, values->index_bytes);
         if (number < 0 || number >= values->length)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                               "column '%s': value %" PRId64 " of a dictionary that has %" PRId64,
-                               column->name, number, values->length);
+                               "column '%s', row %" PRId64 " of its batch: value %" PRId64
+                               " of a dictionary that has %" PRId64,
+                               column->name, column->row, number, values->length);
         *place_out = values->offset + number;
     }
     *is_missing_out =
@@ -179,8 +189,12 @@ static presto_status find_bytes(const presto__arrow_column *column, int64_t plac
     size_t width = values->reading == PRESTO__ARROW_BYTES ? 4 : 8;
     start = load_signed(values->data + (size_t)place * width, width);
     end = load_signed(values->data + ((size_t)place + 1) * width, width);
-    if (start < 0 || end < start || (end > start && values->bytes == NULL))
-        return fail_column(column, PRESTO_ERR_CORRUPT, "offsets of bytes go backwards", err);
+    if (start < 0 || end < start || end > values->bytes_end)
+        return fail_column(column, PRESTO_ERR_CORRUPT,
+                           "offsets of bytes go backwards, or lie behind the last one", err);
+    if (end > start && values->bytes == NULL)
+        return fail_column(column, PRESTO_ERR_CORRUPT, "there are offsets of bytes, but no bytes",
+                           err);
     *span_out = end > start ? presto_span_of(values->bytes + start, (size_t)(end - start))
                             : (presto_span){0};
     return PRESTO_OK;

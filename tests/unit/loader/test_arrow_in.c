@@ -684,6 +684,16 @@ START_TEST(arrays_that_contradict_themselves_are_corrupt) {
     REFUSED((void)0);
     offsets[1] = -1;
     REFUSED((void)0);
+    offsets[0] = -2;
+    REFUSED((void)0);
+    offsets[0] = 0;
+    offsets[1] = 4; /* behind the last one: it is not read, and row 0 is not added */
+    uint64_t before = presto_writer_samples(writer);
+    REFUSED((void)0);
+    ck_assert_str_eq(err.message,
+                     "column 'b', row 0 of its batch: offsets of bytes go backwards, or "
+                     "lie behind the last one");
+    ck_assert_uint_eq(presto_writer_samples(writer), before);
     offsets[1] = 1;
     ends[0] = -1;
     REFUSED((void)0);
