@@ -184,8 +184,12 @@ static const char *take_extension(presto__arrow_column *column, presto_span meta
         return "its shape is too long";
     json_t *root = json_loadb((const char *)metadata.data, metadata.bytes, 0, NULL);
     const char *why = NULL;
+    size_t bytes;
+    column->tensor.dtype = column->values.dtype;
     if (!read_shape(json_object_get(root, "shape"), &column->tensor))
         why = "a tensor without a shape of 0 to 7 dimensions";
+    else if (presto_spec_bytes(&column->tensor, &bytes, NULL) < 0)
+        why = "a tensor of an impossible size";
     else if (!is_identity(json_object_get(root, "permutation"), column->tensor.rank))
         why = "a tensor whose dimensions are permuted";
     json_decref(root);
@@ -264,7 +268,7 @@ static const char *take_values(presto__arrow_values *values, const char *format,
     if (take_plain(values, format))
         return NULL;
     int64_t width = number_behind(format, "w:");
-    if (width > 0) {
+    if (width >= 0) {
         values->reading = PRESTO__ARROW_FIXED;
         values->item_bytes = (size_t)width;
         return NULL;
@@ -442,6 +446,23 @@ static void tell_conversion(const schema_reading *self, const schema_field *fiel
     note(self, PRESTO_ARROW_CONVERTED, field->name, text);
 }
 
+/* Told once: what is in the column's lists, or its dictionary, is an extension type, of which only
+ * the values are stored. That of the column itself is told by take_field. */
+static void tell_extension_within(const schema_reading *self, const schema_field *field) {
+    char text[WHY_BYTES];
+    presto_span extension = {0};
+    for (const struct ArrowSchema *at = field->schema; extension.bytes == 0;) {
+        bool is_list = at->format[0] == '+';
+        if (!is_list && at->dictionary == NULL)
+            return;
+        at = is_list ? at->children[0] : at->dictionary;
+        extension = metadata_of(at->metadata, EXTENSION_NAME);
+    }
+    snprintf(text, sizeof text, "of extension %.*s, is stored as what that is made of",
+             extension.bytes < 100 ? (int)extension.bytes : 100, (const char *)extension.data);
+    note(self, PRESTO_ARROW_CONVERTED, field->name, text);
+}
+
 /* A field that is no struct. NULL: it is kept, or *status_out says why not. Else why it is
  * refused. */
 static const char *take_column(schema_reading *self, const schema_field *field,
@@ -459,6 +480,8 @@ static const char *take_column(schema_reading *self, const schema_field *field,
         leaf = leaf->dictionary;
         if (why == NULL && leaf->format == NULL)
             why = "a dictionary that does not say of what";
+        if (why == NULL && leaf->dictionary != NULL)
+            why = "a dictionary of dictionaries";
     }
     if (why != NULL || leaf == NULL)
         return why;
@@ -482,6 +505,7 @@ static const char *take_column(schema_reading *self, const schema_field *field,
         return why;
     if (is_converted)
         tell_conversion(self, field, leaf->format, &column.values);
+    tell_extension_within(self, field);
     *status_out = keep_column(self, field, &column);
     return NULL;
 }

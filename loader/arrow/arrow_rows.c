@@ -156,7 +156,7 @@ static presto_status open_lists(const presto__arrow_column *column, int level, i
             return fail_row(column, row, PRESTO_ERR_CORRUPT,
                             "offsets lie beyond what they point to", err);
         length = (to - from) / lists;
-        if (level > 0 && !column->is_tensor && !are_even(list, first, end, length))
+        if (level > 0 && !are_even(list, first, end, length))
             return fail_row(column, row, PRESTO_ERR_RAGGED,
                             "the lists in the list differ in length, so that they are no tensor",
                             err);
@@ -167,6 +167,27 @@ static presto_status open_lists(const presto__arrow_column *column, int level, i
     return PRESTO_OK;
 }
 
+/* Does `count`, of lists or of values in them, end at a dimension of the tensor that they are? */
+static bool ends_dimension(const presto_tensor_spec *spec, int64_t count) {
+    int64_t product = 1; /* fits: the tensor's bytes do, and a dimension of 0 makes all 0 */
+    for (int i = 0; i < spec->rank && product != count; i++)
+        product *= spec->dims[i];
+    return product == count;
+}
+
+static presto_status check_tensor(const presto__arrow_column *column, int64_t row, int level,
+                                  int64_t count, presto_error *err) {
+    char text[PRESTO_SPEC_TEXT_BYTES];
+    bool is_last = level + 1 == column->list_count;
+    bool fits = is_last ? count == (int64_t)presto_spec_elements(&column->tensor)
+                        : ends_dimension(&column->tensor, count);
+    return fits ? PRESTO_OK
+                : presto_fail(err, PRESTO_ERR_RAGGED, PRESTO_NO_OFFSET,
+                              "column '%s', row %" PRId64 " of its batch: %" PRId64 " %s are no %s",
+                              column->name, row, count, is_last ? "values" : "lists",
+                              presto_spec_format(&column->tensor, text, sizeof text));
+}
+
 static presto_status read_lists(presto__arrow_column *column, int64_t row, presto_tensor *tensor,
                                 presto_error *err) {
     int64_t first = row + column->base, end = first + 1;
@@ -174,15 +195,10 @@ static presto_status read_lists(presto__arrow_column *column, int64_t row, prest
     for (int level = 0; level < column->list_count; level++) {
         int64_t length;
         PRESTO_TRY(open_lists(column, level, row, &first, &end, &length, err));
-        if (!column->is_tensor)
+        if (column->is_tensor)
+            PRESTO_TRY(check_tensor(column, row, level, end - first, err));
+        else
             spec->dims[level] = length;
-    }
-    if (column->is_tensor && end - first != (int64_t)presto_spec_elements(&column->tensor)) {
-        char text[PRESTO_SPEC_TEXT_BYTES];
-        return presto_fail(
-            err, PRESTO_ERR_RAGGED, PRESTO_NO_OFFSET,
-            "column '%s', row %" PRId64 " of its batch: %" PRId64 " values are no %s", column->name,
-            row, end - first, presto_spec_format(&column->tensor, text, sizeof text));
     }
     PRESTO_TRY(presto__arrow_values_read(column, first, end, tensor, err));
     return column->missing == end
@@ -201,8 +217,6 @@ static bool is_masked(const presto__arrow_column *column, int64_t row) {
 /* The row has no value: a missing one is told once. */
 static presto_status take_null(presto_arrow *arrow, presto__arrow_column *column, int64_t row,
                                presto_error *err) {
-    if (column->values.reading == PRESTO__ARROW_ABSENT)
-        return PRESTO_OK;
     if (arrow->refuses_nulls)
         return fail_row(column, row, PRESTO_ERR_TYPE, "the value is missing", err);
     if (!column->is_told && arrow->on_note != NULL)

@@ -288,6 +288,63 @@ class ArrowWriting(PythonCase):
             self.store(pa.table({"v": pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.int8(), (2, 3), permutation=[1, 0]),
                                                                      pa.array([[1] * 6], pa.list_(pa.int8(), 6)))}))
 
+    def test_lists_of_another_shape_are_no_tensor(self):
+        """Those that have as many values in all would be moved to other places."""
+        lists = pa.list_(pa.list_(pa.int16()))
+        whole = pa.table({"x": pa.array([[[1, 2, 3], [4, 5, 6]]], lists)})
+        self.assertEqual(presto.open(self.store(whole, tensors={"x": "int16[2,3]"}))[0]["x"].tolist(), [[1, 2, 3], [4, 5, 6]])
+        self.assertEqual(presto.open(self.store(whole, tensors={"x": "int16[2,3,1]"}))[0]["x"].shape, (2, 3, 1))
+        flat = pa.table({"x": pa.array([[list(range(12))] * 2], lists)})
+        self.assertEqual(presto.open(self.store(flat, tensors={"x": "int16[2,3,4]"}))[0]["x"].tolist()[1][2], [8, 9, 10, 11])
+        for value, why in (([[1, 2], [3, 4, 5, 6]], "differ in length"), ([[1, 2], [3, 4], [5, 6]], "3 lists are no int16.2,3."),
+                           ([[1, 2, 3, 4, 5, 6]], None), ([[1, 2], [3, 4]], "4 values are no int16.2,3.")):
+            table = pa.table({"x": pa.array([value], lists)})
+            if why is None:  # a list more is no other order
+                self.assertEqual(presto.open(self.store(table, tensors={"x": "int16[2,3]"}))[0]["x"].tolist(), [[1, 2, 3], [4, 5, 6]])
+                continue
+            with self.assertRaisesRegex(presto.RaggedError, f"column 'x', row 0 of its batch: .*{why}"):
+                self.store(table, tensors={"x": "int16[2,3]"})
+
+    def test_a_dictionary_of_dictionaries_is_refused(self):
+        inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["a", "b"]))
+        with self.assertRaisesRegex(presto.InputError, "x .a dictionary of dictionaries."):
+            self.store(pa.table([pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), inner)], ["x"]))
+
+    def test_a_column_of_nothing_is_missing_values(self):
+        table = pa.table({"x": pa.nulls(2), "y": [1, 2]})
+        nothing = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.nulls(1))
+        with presto.Writer(self.out()) as writer:
+            for batch in (table, pa.table([nothing, pa.array([1, 2])], ["x", "y"])):
+                with self.assertRaisesRegex(presto.InputError, "column 'x', row 0 of its batch: the value is missing"):
+                    writer.add_batch(batch, nulls="error")
+            self.assertEqual(writer.samples, 0)
+            with self.assertWarnsRegex(presto.NoteWarning, "column 'x': has missing values"):
+                writer.add_batch(table)
+
+    def test_extensions_are_told_also_within(self):
+        tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.int8(), (2, 1)), pa.array([[1, 2]], pa.list_(pa.int8(), 2)))
+        uuids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0123456789abcdef"], pa.binary(16)))
+        table = pa.table([pa.ListArray.from_arrays([0, 1], tensors), uuids, pa.LargeListArray.from_arrays([0, 1], uuids)], ["t", "u", "v"])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with presto.Writer(self.out()) as writer:
+                writer.add_batch(table)
+        self.assertEqual(sorted(str(w.message) for w in told),
+                         ["column 't': of extension arrow.fixed_shape_tensor, is stored as what that is made of",
+                          "column 'u': extension arrow.uuid, is stored as what it is made of",
+                          "column 'v': of extension arrow.uuid, is stored as what that is made of"])
+
+    def test_shapes_that_no_memory_has_are_refused(self):
+        for shape in ("[4294967296,4294967296]", "[0,9223372036854775807,9223372036854775807]"):
+            metadata = {"ARROW:extension:name": "arrow.fixed_shape_tensor", "ARROW:extension:metadata": '{"shape":%s}' % shape}
+            field = pa.field("x", pa.list_(pa.float32(), 0), metadata=metadata)
+            with self.assertRaisesRegex(presto.InputError, "x .a tensor of an impossible size."):
+                self.store(pa.table([pa.array([[]], field.type)], pa.schema([field])))
+
+    def test_fixed_bytes_of_no_size(self):
+        found = presto.open(self.store(pa.table({"x": pa.array([b"", None, b""], pa.binary(0)), "y": [1, 2, 3]})))
+        self.assertEqual([list(sample["x"]) for sample in found], [[b""], [], [b""]])
+
     def test_batches_and_loaders_go_back_in(self):
         folder = self.store(presto.Loader(self.stored, batch=7))
         for ours, theirs in zip(presto.open(folder), presto.open(self.stored)):
