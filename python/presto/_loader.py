@@ -391,7 +391,19 @@ class Loader(Advised):
         An exception becomes the consumer's own error: for pyarrow an OSError whose text has its class. What is no error, such as
         the KeyboardInterrupt of Ctrl-C, is raised again besides, when the program goes on after that.
         """
-        return _native.arrow_stream(Taking(self, self._start_for()).native, self._declared())
+        return self._arrow_stream(lambda native: None)
+
+    def _arrow_stream(self, see: Callable[[_native.Batch], None]) -> Any:
+        """The stream; `see` gets each batch, and may raise, which ends the stream."""
+        taking = Taking(self, self._start_for())
+
+        def take() -> _native.Batch | None:
+            native = taking.native()
+            if native is not None:
+                see(native)
+            return native
+
+        return _native.arrow_stream(take, self._declared())
 
     def _declared(self) -> tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...]:
         """Features as they are in batches, if that is known before there is one; else none."""

@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
+from ._arrays import Batch
 from ._end import alive
 from ._errors import InputError
 from ._guesses import advised
+from ._loader import Loader
 from ._notes import note
 from ._options import natural, natural_or_none
 from ._paths import Path, absolute, output_of
@@ -176,12 +178,15 @@ class Writer:
         struct                               its fields, as "name.field"
         a missing value                      nothing, as None in add()
 
+        Of a presto.Loader and its batches, booleans are stored as uint8 and bfloat16 as uint16, with a warning; rows of several
+        dimensions that differ in shape are refused. add_all(presto.open(path)) keeps them.
+
         Rows are read by the library, without the GIL; none becomes a Python object. Any number of threads may add.
 
         Args:
             convert: for columns that are refused otherwise: timestamps, dates, times and durations are "int64", in their unit;
                      decimals "string" or "float64".
-            tensors: lists that are arrays: their dtype and shape, such as "float32[3,224,224]".
+            tensors: lists that are arrays: their dtype and shape, such as "float32[3,224,224]"; lists in lists end where its dimensions do.
             nulls:   "error" refuses missing values.
 
         Raises:
@@ -196,6 +201,10 @@ class Writer:
             raise ValueError(f'nulls is "empty" or "error", not {nulls!r}')
         if hasattr(batch, "__arrow_c_array__"):
             schema, data = batch.__arrow_c_array__()
+            if isinstance(batch, Batch) and batch._delivered is not None:
+                self._see(batch._delivered)
+        elif isinstance(batch, Loader):
+            schema, data = None, batch._arrow_stream(self._see)
         elif hasattr(batch, "__arrow_c_stream__"):
             schema, data = None, batch.__arrow_c_stream__()
         else:
@@ -212,6 +221,21 @@ class Writer:
             raise InputError(f"{columns} cannot be stored: {', '.join(refused)}", status=error.status) from None
         finally:
             note(self.path, (f"column {column!r}: {text}" for kind, column, text in notes if kind != _REFUSED))
+
+    def _see(self, native: _native.Batch) -> None:
+        """A loader's batch as Arrow has it: what is lost on the way is told, or refused."""
+        features = native.features
+        for name, _, _, _, _, shapes in features:
+            if shapes is not None:
+                raise InputError(
+                    f"column {name!r}: its rows have several dimensions and differ in shape, which Arrow's lists do not have: "
+                    "pad it, or add the samples of presto.open() by add_all()",
+                    status="PRESTO_ERR_TYPE",
+                )
+        for name, _, values, _, _, _ in features:
+            if values.dtype in ("bool", "bfloat16"):
+                stored = "uint8" if values.dtype == "bool" else "uint16, its bits"
+                note(self.path, [f"column {name!r}: {values.dtype} of a loader, is stored as {stored}: add_all() of presto.open() keeps it"])
 
     @property
     def samples(self) -> int:

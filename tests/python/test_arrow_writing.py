@@ -345,6 +345,16 @@ class ArrowWriting(PythonCase):
         found = presto.open(self.store(pa.table({"x": pa.array([b"", None, b""], pa.binary(0)), "y": [1, 2, 3]})))
         self.assertEqual([list(sample["x"]) for sample in found], [[b""], [], [b""]])
 
+    def test_what_a_loader_loses_on_the_way_is_told_or_refused(self):
+        source = self.store_rows({"flag": np.bool_(i % 2), "image": np.zeros((i + 1, 2, 3), np.uint8), "n": i} for i in range(5))
+        for give in (lambda loader: loader, lambda loader: next(iter(loader))):
+            with presto.Writer(self.out()) as writer:
+                with self.assertRaisesRegex(presto.InputError, "column 'image': its rows have several dimensions .*add_all"):
+                    writer.add_batch(give(presto.Loader(source, batch=2)))
+                self.assertEqual(writer.samples, 0)
+                with self.assertWarnsRegex(presto.NoteWarning, "column 'flag': bool of a loader, is stored as uint8: add_all"):
+                    writer.add_batch(give(presto.Loader(source, batch=2, features=["flag", "n"])))
+
     def test_batches_and_loaders_go_back_in(self):
         folder = self.store(presto.Loader(self.stored, batch=7))
         for ours, theirs in zip(presto.open(folder), presto.open(self.stored)):
