@@ -10,9 +10,6 @@
 #define MOUNT                                                                                      \
     "that object storage is not read yet: mount it (gcsfuse, rclone mount, ...) and give the "     \
     "folder, or copy it"
-#define DATASETS                                                                                   \
-    "of that storage, only datasets that presto-write made are read, and TFRecords that are "      \
-    "named, and nothing is written there: mount it (mount-s3, rclone mount, ...), or download it"
 #define READ_ONLY                                                                                  \
     "s3://BUCKET/KEY, so written, is read, and nothing is written there: mount it (mount-s3, "     \
     "rclone mount, ...), or write to a folder"
@@ -26,7 +23,8 @@ static const struct {
     {"s3", READ_ONLY},
     {"s3a", "write it as s3://"},
     {"s3n", "write it as s3://"},
-    {"gs", DATASETS},
+    {"gs", "gs://BUCKET/KEY, so written, is read, and nothing is written there: mount it (gcsfuse, "
+           "rclone mount, ...), or write to a folder"},
     {"gcs", "write it as gs://"},
     {"r2", MOUNT},
     {"oss", MOUNT},
@@ -39,9 +37,8 @@ static const struct {
     {"hdfs", "HDFS is not read: mount it (hadoop-fuse-dfs, rclone mount) and give the folder, or "
              "copy it"},
     {"hf",
-     "of the Hub, only datasets that presto-write made are read, and TFRecords that are named "
-     "(hf://datasets/OWNER/NAME/FILE): download other files "
-     "(huggingface_hub.snapshot_download), and give the folder"},
+     "hf://datasets/OWNER/NAME/FILE, so written, is read, and nothing is written there; download "
+     "other repositories (huggingface_hub.snapshot_download), and give the folder"},
     {"http", NAMED},
     {"https", NAMED},
     {"ftp", "files of a server are not read: download them, and give the folder"},

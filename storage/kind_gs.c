@@ -2,10 +2,12 @@
 /*
  * The kind `gs`: gs://BUCKET/KEY on Google Cloud Storage, by its XML API with a bearer's token. The
  * key is written as it is, not encoded. An object is known by its generation: that is sent with each
- * range, and an object that was replaced has another one.
+ * range, and an object that was replaced has another one. Keys are listed as those of S3 are.
  *
- * Source: Google, "XML API reference": GET object, request headers.
+ * Source: Google, "XML API reference": GET object, request headers, GET bucket (list objects) of
+ *         version 2.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +15,7 @@
 #include "credentials/credentials_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
+#include "s3_list_internal.h"
 #include "sigv4_internal.h"
 
 #define SCHEME "gs://"
@@ -22,7 +25,7 @@
 /* Set once. */
 typedef struct gs_address {
     presto__credentials *credentials;
-    char *url;
+    char *url; /* of the key; or of the bucket, whose keys may be listed */
 } gs_address;
 
 static bool gs_owns(const char *path) {
@@ -59,8 +62,7 @@ static presto_status place(gs_address *self, const char *path, presto_error *err
     size_t bytes = strcspn(bucket, "/");
     const char *key = bucket[bytes] == '/' ? bucket + bytes + 1 : "";
     presto_buffer url = {0};
-    if (bytes < 3 || bytes > MOST_BUCKET_BYTES || key[0] == '\0' ||
-        strspn(bucket, letters) != bytes)
+    if (bytes < 3 || bytes > MOST_BUCKET_BYTES || strspn(bucket, letters) != bytes)
         return fail_name(err);
     presto_status status = presto__credentials_find(PRESTO__CLOUD_GOOGLE, &self->credentials, err);
     if (status == PRESTO_OK)
@@ -69,7 +71,7 @@ static presto_status place(gs_address *self, const char *path, presto_error *err
         status = presto_buffer_append(&url, presto_span_of("/", 1), err);
     if (status == PRESTO_OK)
         status = presto_buffer_append(&url, presto_span_of(bucket, bytes), err);
-    if (status == PRESTO_OK)
+    if (status == PRESTO_OK && key[0] != '\0')
         status = presto_buffer_append(&url, presto_span_of("/", 1), err);
     if (status == PRESTO_OK)
         status = presto__percent_encode(presto_span_of_text(key), true, &url, err);
@@ -113,14 +115,23 @@ static presto_status add_token(const char *token, presto__message *message, pres
     return status;
 }
 
+static presto_status add_url(const gs_address *self, const presto__remote_wish *wish,
+                             presto_buffer *out, presto_error *err) {
+    PRESTO_TRY(presto_buffer_append(out, presto_span_of_text(self->url), err));
+    if (wish->query_count > 0) {
+        PRESTO_TRY(presto_buffer_append(out, presto_span_of_text("?"), err));
+        PRESTO_TRY(presto__query_encode(wish->query, wish->query_count, out, err));
+    }
+    return presto_buffer_append(out, presto_span_of("", 1), err);
+}
+
 static presto_status gs_write(void *user, const presto__remote_wish *wish, presto__message *message,
                               presto_error *err) {
     const gs_address *self = user;
     const presto__keys *keys;
     PRESTO_TRY(presto__keys_acquire(self->credentials, &keys, err));
     message->keys = keys->number;
-    presto_status status =
-        presto_buffer_append(&message->text, presto_span_of(self->url, strlen(self->url) + 1), err);
+    presto_status status = add_url(self, wish, &message->text, err);
     if (status == PRESTO_OK &&
         (wish->has_range ||
          wish->is_checksum)) { /* as it is stored, whatever it is compressed by */
@@ -153,12 +164,19 @@ static const presto__address_type address = {
 static presto_status gs_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_gs, &address, path};
+    if (presto__s3_is_bucket(path))
+        return presto_fail_errno(err, EISDIR, path, "cannot read");
     return presto__remote_open(&name, object_out, info_out, err);
 }
 
 static presto_status gs_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_gs, &address, path};
-    return presto__remote_find(&name, info_out, err);
+    return presto__s3_find(&name, info_out, err);
+}
+
+static presto_status gs_list(const char *path, const presto__list *list, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    return presto__s3_list(&name, list, err);
 }
 
 static presto_status gs_checksum(const char *path, presto__object_checksum *checksum_out,
@@ -206,6 +224,7 @@ const presto__storage_kind presto__storage_gs = {
     .read = presto__remote_read,
     .look = presto__remote_look,
     .find = gs_find,
+    .list = gs_list,
     .checksum = gs_checksum,
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,

@@ -5,19 +5,25 @@
  * kept for the ranges that follow, until the store refuses it. The token goes to the Hub and never
  * to the store.
  *
- * A branch moves. The first answer says which commit it is at; from then on this process reads that
- * one, so that the files of a dataset belong together.
+ * A branch moves. The first answer says which commit it is at, or the Hub is asked for it before a
+ * list; from then on this process reads that one, so that the files of a dataset belong together.
  *
- * Source: Hugging Face, huggingface_hub: the URLs of `resolve`, the headers X-Repo-Commit and
- *         Location, environment variables.
+ * A file is known by its oid: the store has other names for it, but lists and the Hub's own answers
+ * agree in that.
+ *
+ * Source: Hugging Face, huggingface_hub: the URLs of `resolve`, the headers X-Repo-Commit,
+ *         X-Linked-ETag and Location, environment variables.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "../base/paths_internal.h"
 #include "credentials/aws_config_internal.h"
 #include "credentials/credentials_internal.h"
+#include "hf_list_internal.h"
 #include "kept_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
@@ -27,6 +33,9 @@
 #define SCHEME "hf://"
 #define DATASETS "datasets/"
 #define HUB "https://huggingface.co"
+/* Of the store, twice: the Hub points to one, and the store may refuse it, because requests beside this
+ * one have used it up. */
+#define MOST_ADDRESSES 16
 
 typedef struct hf_address {
     /* Set once. */
@@ -34,11 +43,14 @@ typedef struct hf_address {
     char *token;    /* NULL: nobody's */
     char *repo;     /* "datasets/OWNER/NAME" */
     char *revision; /* as it is written */
-    char *file;     /* encoded */
+    char *file;     /* encoded; "": the repository itself */
+    char *root;     /* "hf://datasets/OWNER/NAME/", with the revision, if it was given */
+    char *folder;   /* the file as it was given, without '/' at its end */
     /* Guarded by the lock. */
     pthread_mutex_t lock;
     char *store;       /* where the Hub has pointed to; NULL: ask the Hub */
     bool store_is_hub; /* it is at the Hub itself, and gets the token */
+    char oid[sizeof((presto__http_answer){0}.linked_etag)]; /* "": the Hub has not said it */
 } hf_address;
 
 /* Commits that revisions were at when they were first asked for, by "HUB/REPO@REVISION". */
@@ -111,7 +123,7 @@ static presto_status find_token(char **token_out, presto_error *err) {
 static presto_status fail_name(presto_error *err) {
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "it is hf://datasets/OWNER/NAME/FILE or hf://datasets/OWNER/NAME@REVISION/"
-                       "FILE: other repositories are not read");
+                       "FILE, or either without a file: other repositories are not read");
 }
 
 /* Is it all of letters that names of the Hub have? */
@@ -136,7 +148,7 @@ static presto_status place(hf_address *self, const char *path, presto_error *err
     size_t name_bytes = strcspn(name, "/@");
     const char *revision = name[name_bytes] == '@' ? name + name_bytes + 1 : NULL;
     const char *end = revision == NULL ? name + name_bytes : revision + strcspn(revision, "/");
-    if (!is_name(name, name_bytes, "") || end[0] != '/' || end[1] == '\0' ||
+    if (!is_name(name, name_bytes, "") || (end[0] != '/' && end[0] != '\0') ||
         (revision != NULL && !is_name(revision, (size_t)(end - revision), "%")))
         return fail_name(err);
     const char *hub = presto__variable("HF_ENDPOINT");
@@ -144,13 +156,22 @@ static presto_status place(hf_address *self, const char *path, presto_error *err
     self->repo = strndup(owner - strlen(DATASETS), strlen(DATASETS) + owner_bytes + 1 + name_bytes);
     self->revision =
         revision == NULL ? strdup("main") : strndup(revision, (size_t)(end - revision));
-    if (self->hub == NULL || self->repo == NULL || self->revision == NULL)
+    const char *named = end[0] == '/' ? end + 1 : "";
+    size_t named_bytes = strlen(named);
+    while (named_bytes > 0 && named[named_bytes - 1] == '/')
+        named_bytes--;
+    char *before = strndup(path, (size_t)(end - path));
+    self->root = before == NULL ? NULL : PRESTO__JOINED(before, "/");
+    self->folder = strndup(named, named_bytes);
+    free(before);
+    if (self->hub == NULL || self->repo == NULL || self->revision == NULL || self->root == NULL ||
+        self->folder == NULL)
         return presto_fail_memory(err, strlen(path));
     for (size_t bytes = strlen(self->hub); bytes > 0 && self->hub[bytes - 1] == '/'; bytes--)
         self->hub[bytes - 1] = '\0';
     PRESTO_TRY(presto__check_secure("the Hub", self->hub, err));
     PRESTO_TRY(find_token(&self->token, err));
-    presto_status status = presto__percent_encode(presto_span_of_text(end + 1), true, &file, err);
+    presto_status status = presto__percent_encode(presto_span_of_text(named), true, &file, err);
     if (status == PRESTO_OK) {
         self->file = presto_span_to_text(presto_buffer_span(&file));
         status = self->file == NULL ? presto_fail_memory(err, file.bytes) : PRESTO_OK;
@@ -166,6 +187,8 @@ static void hf_free(void *user) {
     free(self->repo);
     free(self->revision);
     free(self->file);
+    free(self->root);
+    free(self->folder);
     free(self->store);
     pthread_mutex_destroy(&self->lock);
     free(self);
@@ -292,6 +315,8 @@ static bool hf_learn(void *user, const presto__http_answer *answer) {
         free(self->store);
         self->store = to;
         self->store_is_hub = is_at_hub(self, to);
+        if (answer->linked_etag[0] != '\0')
+            memcpy(self->oid, answer->linked_etag, sizeof self->oid);
         is_worth = true;
     } else if (self->store != NULL && !self->store_is_hub &&
                (answer->code == 400 || answer->code == 401 || answer->code == 403)) {
@@ -304,18 +329,142 @@ static bool hf_learn(void *user, const presto__http_answer *answer) {
     return is_worth;
 }
 
-static const presto__address_type address = {
-    .make = hf_make, .free = hf_free, .write = hf_write, .learn = hf_learn, .see = hf_see};
+/* The oid of the file in the place of what its store says: that may be stored anew. */
+static void hf_know(void *user, const char *path, const presto__http_answer *answer,
+                    presto__object_info *info_io) {
+    hf_address *self = user;
+    pthread_mutex_lock(&self->lock);
+    const char *oid = self->oid[0] != '\0'             ? self->oid
+                      : answer->linked_etag[0] != '\0' ? answer->linked_etag
+                                                       : answer->etag;
+    const presto__remote_version version = {.etag = strncmp(oid, "W/", 2) == 0 ? oid + 2 : oid};
+    *info_io = presto__remote_info(path, info_io->bytes, &version);
+    pthread_mutex_unlock(&self->lock);
+}
+
+static const presto__address_type address = {.make = hf_make,
+                                             .free = hf_free,
+                                             .write = hf_write,
+                                             .learn = hf_learn,
+                                             .most_learned = MOST_ADDRESSES,
+                                             .see = hf_see,
+                                             .know = hf_know};
+
+/* ---- folders ---- */
+
+/* What makes a tree of it, at the commit of its revision. The caller frees `self` and *url_out, also
+ * on failure. */
+static presto_status make_tree(const presto__remote_name *name, hf_address **self_out,
+                               presto__hf_tree *tree_out, char **url_out, presto_error *err) {
+    static const char digits[] = "0123456789abcdef";
+    void *made;
+    *self_out = NULL;
+    *url_out = NULL;
+    PRESTO_TRY(hf_make(name->path, &made, err));
+    hf_address *self = made;
+    *self_out = self;
+    const char *revision = self->revision;
+    bool is_commit = strlen(revision) == 40 && revision[strspn(revision, digits)] == '\0';
+    char *commit = is_commit ? strdup(revision) : find_commit(self);
+    if (commit == NULL) {
+        char *url =
+            PRESTO__JOINED(self->hub, "/api/", self->repo, "/revision/", revision, "?expand=sha");
+        if (url == NULL)
+            return presto_fail_memory(err, strlen(self->repo));
+        presto_status status = presto__hf_commit_of(name->path, url, self->token, &commit, err);
+        free(url);
+        PRESTO_TRY(status);
+        keep_commit(self, commit);
+        char *first = find_commit(self); /* another thread may have been faster */
+        if (first != NULL) {
+            free(commit);
+            commit = first;
+        }
+    }
+    presto_buffer folder = {0};
+    presto_status status =
+        presto__percent_encode(presto_span_of_text(self->folder), true, &folder, err);
+    char *encoded = status < 0 ? NULL : presto_span_to_text(presto_buffer_span(&folder));
+    if (encoded != NULL)
+        *url_out = PRESTO__JOINED(self->hub, "/api/", self->repo, "/tree/", commit,
+                                  encoded[0] == '\0' ? "" : "/", encoded);
+    presto_buffer_done(&folder);
+    free(encoded);
+    free(commit);
+    PRESTO_TRY(status);
+    *tree_out = (presto__hf_tree){name, self->root, self->folder, *url_out, self->token};
+    return *url_out == NULL ? presto_fail_memory(err, strlen(name->path)) : PRESTO_OK;
+}
+
+/* Does the path name the repository, and nothing in it? PRESTO_ERR_NOT_FOUND: it is what a dataset
+ * beside a repository would have, and there are none. */
+static presto_status is_repository(const char *path, bool *is_it_out, presto_error *err) {
+    void *self;
+    PRESTO_TRY(hf_make(path, &self, err));
+    *is_it_out = ((const hf_address *)self)->folder[0] == '\0';
+    hf_free(self);
+    if (!*is_it_out || !presto__ends_with(path, "/dataset.json"))
+        return PRESTO_OK;
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no such object");
+    presto_error_set_file(err, path);
+    return status;
+}
+
+static presto_status hf_list(const char *path, const presto__list *list, presto_error *err) {
+    const presto__remote_name name = {&presto__storage_hf, &address, path};
+    hf_address *self;
+    presto__hf_tree tree;
+    char *url;
+    presto_status status = make_tree(&name, &self, &tree, &url, err);
+    if (status == PRESTO_OK)
+        status = presto__hf_list(&tree, list, err);
+    free(url);
+    if (self != NULL)
+        hf_free(self);
+    return status;
+}
+
+static presto_status find_below(const presto__remote_name *name, presto_error *err) {
+    hf_address *self;
+    presto__hf_tree tree;
+    char *url;
+    presto_status status = make_tree(name, &self, &tree, &url, err);
+    if (status == PRESTO_OK)
+        status = presto__hf_find_below(&tree, err);
+    free(url);
+    if (self != NULL)
+        hf_free(self);
+    return status;
+}
 
 static presto_status hf_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_hf, &address, path};
-    return presto__remote_open(&name, object_out, info_out, err);
+    bool is_all;
+    PRESTO_TRY(is_repository(path, &is_all, err));
+    return is_all ? presto_fail_errno(err, EISDIR, path, "cannot read")
+                  : presto__remote_open(&name, object_out, info_out, err);
 }
 
+/* A file, a dataset, or a folder in which files are. */
 static presto_status hf_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_hf, &address, path};
-    return presto__remote_find(&name, info_out, err);
+    presto_error none, why;
+    bool is_all;
+    PRESTO_TRY(is_repository(path, &is_all, err));
+    presto_status status =
+        is_all ? PRESTO_ERR_NOT_FOUND : presto__remote_find(&name, info_out, &none);
+    if (is_all || (status == PRESTO_ERR_NOT_FOUND && !presto__ends_with(path, "/dataset.json"))) {
+        status = find_below(&name, &why);
+        if (status == PRESTO_OK)
+            *info_out = (presto__object_info){.type = PRESTO__OBJECT_FOLDER};
+        else if (status != PRESTO_ERR_NOT_FOUND || is_all)
+            none = why;
+    }
+    if (status < 0 && err != NULL)
+        *err = none;
+    return status;
 }
 
 static presto_status hf_describe(const char *path, presto_place_facts *place_io,
@@ -341,6 +490,7 @@ const presto__storage_kind presto__storage_hf = {
     .read = presto__remote_read,
     .look = presto__remote_look,
     .find = hf_find,
+    .list = hf_list,
     .number = presto__remote_number,
     .will_read = presto__remote_will_read,
     .describe = hf_describe,

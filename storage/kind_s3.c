@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "../base/paths_internal.h"
 #include "kept_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
@@ -22,7 +21,6 @@
 #include "texts_internal.h"
 
 #define SCHEME "s3://"
-#define DATASET "dataset.json" /* no folder is called so */
 #define MOST_BUCKET_BYTES 63
 #define MOST_SIGNED 12 /* headers */
 
@@ -311,37 +309,17 @@ static bool s3_learn(void *user, const presto__http_answer *answer) {
 static const presto__address_type address = {
     .make = s3_make, .free = s3_free, .write = s3_write, .learn = s3_learn};
 
-/* Is it a bucket, and no key in it? */
-static bool is_bucket(const char *path) {
-    const char *slash = strchr(path + strlen(SCHEME), '/');
-    return slash == NULL || slash[1] == '\0';
-}
-
 static presto_status s3_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_s3, &address, path};
-    if (is_bucket(path))
+    if (presto__s3_is_bucket(path))
         return presto_fail_errno(err, EISDIR, path, "cannot read");
     return presto__remote_open(&name, object_out, info_out, err);
 }
 
-/* An object, a dataset, or what other keys begin with: a folder. */
 static presto_status s3_find(const char *path, presto__object_info *info_out, presto_error *err) {
     const presto__remote_name name = {&presto__storage_s3, &address, path};
-    presto_error none, why;
-    presto_status status =
-        is_bucket(path) ? PRESTO_ERR_NOT_FOUND : presto__remote_find(&name, info_out, &none);
-    if (status == PRESTO_ERR_NOT_FOUND && !presto__ends_with(path, "/" DATASET)) {
-        bool is_named = !is_bucket(path);
-        status = presto__s3_find_below(&name, &why);
-        if (status == PRESTO_OK)
-            *info_out = (presto__object_info){.type = PRESTO__OBJECT_FOLDER};
-        else if (status != PRESTO_ERR_NOT_FOUND || !is_named)
-            none = why;
-    }
-    if (status < 0 && err != NULL)
-        *err = none;
-    return status;
+    return presto__s3_find(&name, info_out, err);
 }
 
 static presto_status s3_checksum(const char *path, presto__object_checksum *checksum_out,

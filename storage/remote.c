@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,11 +56,20 @@ static void find_element(const char *text, const char *name, char *out, size_t r
         snprintf(out, room, "%.*s", (int)(to - from - (ptrdiff_t)strlen(tag)), from + strlen(tag));
 }
 
+/* The text of a member of an object in JSON, as the Hub says what is wrong; "" if it is something
+ * else, or was cut. */
+static void find_member(const char *text, const char *name, char *out, size_t room) {
+    json_t *all = text[0] == '{' ? json_loads(text, 0, NULL) : NULL;
+    const char *value = json_string_value(json_object_get(all, name));
+    snprintf(out, room, "%s", value == NULL ? "" : value);
+    json_decref(all);
+}
+
 /* " of bytes 0-99", " of its keys"; "" if all of it was wanted. */
 static void range_text(const presto__remote_wish *wish, char *out, size_t room) {
     out[0] = '\0';
-    if (wish->query_count > 0)
-        snprintf(out, room, " of its keys");
+    if (wish->what != NULL)
+        snprintf(out, room, " of %s", wish->what);
     if (wish->has_range)
         snprintf(out, room, " of bytes %" PRIu64 "-%" PRIu64, wish->first, wish->last);
 }
@@ -81,10 +91,12 @@ static presto_status fail_changed(const char *path, presto_error *err) {
 static presto_status fail_answer(const char *path, const presto__remote_wish *wish,
                                  const presto__http_answer *answer, unsigned tries,
                                  presto_error *err) {
-    char range[64], code[64], words[192], id[128] = "", again[48] = "";
+    char range[64], code[64], words[192], id[160] = "", again[48] = "";
     range_text(wish, range, sizeof range);
     find_element(answer->text, "Code", code, sizeof code);
     find_element(answer->text, "Message", words, sizeof words);
+    if (words[0] == '\0')
+        find_member(answer->text, "error", words, sizeof words);
     if (answer->request_id[0] != '\0')
         snprintf(id, sizeof id, ", request id %s", answer->request_id);
     if (tries > 1)
@@ -165,6 +177,8 @@ static bool is_cut(const presto__remote_wish *wish, const presto__http_answer *a
 static presto_status ask(const remote_target *to, const presto__remote_wish *wish,
                          presto__http_answer *answer, presto_error *err) {
     unsigned learned = 0;
+    const unsigned most_learned =
+        to->address->most_learned > 0 ? to->address->most_learned : MOST_LEARNED;
     for (unsigned tries = 1;; tries++) {
         PRESTO_TRY(presto__stop_check(err));
         *answer = (presto__http_answer){.code = 0};
@@ -178,7 +192,7 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
                 to->address->see(to->self, answer);
             return PRESTO_OK;
         }
-        if (learned < MOST_LEARNED && to->address->learn != NULL &&
+        if (learned < most_learned && to->address->learn != NULL &&
             to->address->learn(to->self, answer)) {
             learned++;
             continue;
@@ -219,32 +233,38 @@ static int64_t time_of(const char *text) {
 }
 
 /* Lists and objects may differ in whether the ETag has its quotes. */
-presto__object_info presto__remote_info(const char *path, uint64_t bytes, int64_t mtime_ns,
-                                        const char *etag) {
-    size_t etag_bytes = etag == NULL ? 0 : strlen(etag);
-    if (etag_bytes >= 2 && etag[0] == '"' && etag[etag_bytes - 1] == '"') {
-        etag++;
-        etag_bytes -= 2;
+presto__object_info presto__remote_info(const char *path, uint64_t bytes,
+                                        const presto__remote_version *version) {
+    const char *text = version->generation;
+    size_t text_bytes = text == NULL ? 0 : strlen(text);
+    if (text_bytes == 0) {
+        text = version->etag == NULL ? "" : version->etag;
+        text_bytes = strlen(text);
+        if (text_bytes >= 2 && text[0] == '"' && text[text_bytes - 1] == '"') {
+            text++;
+            text_bytes -= 2;
+        }
     }
-    uint64_t which = presto__fnv_add(PRESTO__FNV_START, etag == NULL ? "" : etag, etag_bytes);
+    uint64_t which = presto__fnv_add(PRESTO__FNV_START, text, text_bytes);
     const presto__object_info info = {
         .type = PRESTO__OBJECT_FILE,
         .bytes = bytes,
-        .mtime_ns = mtime_ns,
+        .mtime_ns = version->mtime_ns,
         .ctime_ns = (int64_t)(which >> 1),
         .identity = {presto__fnv_add(PRESTO__FNV_START, path, strlen(path)), which},
     };
     return info;
 }
 
-static presto__object_info info_of(const char *path, uint64_t bytes,
+/* `self`: of the address; NULL: its beginning was requested, which no kind does that has `know`. */
+static presto__object_info info_of(const presto__address_type *address, void *self,
+                                   const char *path, uint64_t bytes,
                                    const presto__http_answer *answer) {
-    presto__object_info info =
-        presto__remote_info(path, bytes, time_of(answer->last_modified), answer->etag);
-    uint64_t which =
-        presto__fnv_add(info.identity[1], answer->generation, strlen(answer->generation));
-    info.ctime_ns = (int64_t)(which >> 1);
-    info.identity[1] = which;
+    const presto__remote_version version = {answer->etag, answer->generation,
+                                            time_of(answer->last_modified)};
+    presto__object_info info = presto__remote_info(path, bytes, &version);
+    if (address->know != NULL && self != NULL)
+        address->know(self, path, answer, &info);
     return info;
 }
 
@@ -294,7 +314,7 @@ static presto_status keep_beginning(remote_object *object, const presto__http_an
               answer->bytes != (bytes < HEAD_BYTES ? (size_t)bytes : HEAD_BYTES)))
         return fail_ranges(object->path, err);
     object->head_bytes = answer->code == 416 ? 0 : answer->bytes;
-    object->info = info_of(object->path, bytes, answer);
+    object->info = info_of(object->address, object->self, object->path, bytes, answer);
     memcpy(object->etag, answer->etag, sizeof object->etag);
     memcpy(object->last_modified, answer->last_modified, sizeof object->last_modified);
     memcpy(object->generation, answer->generation, sizeof object->generation);
@@ -507,30 +527,33 @@ static bool is_dataset(const char *path) {
  * success. */
 static presto_status find_one(const presto__remote_name *name, presto__object_info *info_out,
                               presto_error *err) {
-    void *self;
+    void *self = NULL;
     uint8_t byte;
     uint64_t bytes = 0;
     presto__http_answer answer;
     const presto__remote_wish wish = {.has_range = true, .first = 0, .last = 0};
     presto_status status;
-    if (is_dataset(name->path)) /* it will be opened next */
+    if (is_dataset(name->path) && name->kind->will_open != NULL) /* it will be opened next */
         presto__beginning_request(name, HEAD_BYTES);
     if (!presto__beginning_look(name->path, &answer, &status, err)) {
         PRESTO_TRY(status);
         PRESTO_TRY(name->address->make(name->path, &self, err));
         const remote_target to = {name->address, self, name->path, &byte, sizeof byte};
         status = ask(&to, &wish, &answer, err);
-        name->address->free(self);
-        PRESTO_TRY(status);
     }
-    if (answer.code == 404)
-        return fail_answer(name->path, &wish, &answer, 1, err);
-    if (answer.code == 200) /* a server without ranges: who opens it is told */
-        bytes = answer.length;
-    else if (!size_of(&answer, &bytes))
-        return fail_ranges(name->path, err);
-    *info_out = info_of(name->path, bytes, &answer);
-    return PRESTO_OK;
+    if (status == PRESTO_OK && answer.code == 404) {
+        status = fail_answer(name->path, &wish, &answer, 1, err);
+    } else if (status == PRESTO_OK) {
+        if (answer.code == 200) /* a server without ranges: who opens it is told */
+            bytes = answer.length;
+        else if (!size_of(&answer, &bytes))
+            status = fail_ranges(name->path, err);
+    }
+    if (status == PRESTO_OK)
+        *info_out = info_of(name->address, self, name->path, bytes, &answer);
+    if (self != NULL)
+        name->address->free(self);
+    return status;
 }
 
 /* Four bytes, big-endian, in base64. False: it is something else, as the CRC of the parts' CRCs. */

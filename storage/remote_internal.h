@@ -20,6 +20,7 @@ typedef struct presto__remote_wish {
     bool is_checksum;       /* only what the server says of the object, with its CRC */
     const presto__named_value *query;
     size_t query_count;
+    const char *what; /* is wanted of `path`, for messages: "its keys"; NULL: bytes of it */
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */
@@ -41,8 +42,14 @@ typedef struct presto__address_type {
     /** Is it worth asking again at once, because the answer says where the object is, or there are
      * newer keys? May be NULL. */
     bool (*learn)(void *self, const presto__http_answer *answer);
+    /** So often for one request; 0: twice. */
+    unsigned most_learned;
     /** An answer that is a success. May be NULL. */
     void (*see)(void *self, const presto__http_answer *answer);
+    /** What is known of the object from this answer, a success, where the headers do not say it all.
+     * May be NULL. */
+    void (*know)(void *self, const char *path, const presto__http_answer *answer,
+                 presto__object_info *info_io);
 } presto__address_type;
 
 /** Where an answer goes. All is borrowed. */
@@ -96,9 +103,16 @@ uint64_t presto__retry_wait_ns(unsigned tries);
 presto_status presto__remote_ask(const presto__remote_target *to, const presto__remote_wish *wish,
                                  presto__http_answer *answer, presto_error *err);
 
-/** What is known of the object at `path` that has this ETag, with or without quotes; NULL: none. */
-presto__object_info presto__remote_info(const char *path, uint64_t bytes, int64_t mtime_ns,
-                                        const char *etag);
+/** What a storage calls the content of an object. Texts; NULL or "": it does not say that. */
+typedef struct presto__remote_version {
+    const char *etag;       /* with or without quotes */
+    const char *generation; /* as Google counts them; it counts more than the ETag */
+    int64_t mtime_ns;
+} presto__remote_version;
+
+/** What is known of the object at `path` of that version. */
+presto__object_info presto__remote_info(const char *path, uint64_t bytes,
+                                        const presto__remote_version *version);
 
 /** As presto__object_checksum. */
 presto_status presto__remote_checksum(const presto__remote_name *name,

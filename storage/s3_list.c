@@ -17,12 +17,14 @@
 
 #include <presto/numbers.h>
 
+#include "../base/paths_internal.h"
 #include "../base/stop_internal.h"
 #include "calendar_internal.h"
 #include "fan_out_internal.h"
 #include "xml_internal.h"
 
 #define ROOT "ListBucketResult"
+#define DATASET "dataset.json" /* no folder is called so */
 #define NS_PER_S 1000000000
 #define MOST_KEY_BYTES ((size_t)4 << 10)  /* S3 itself has keys of up to 1,024 bytes */
 #define MOST_PAGE_BYTES ((size_t)8 << 20) /* of 1,000 keys, each byte of them as %XX */
@@ -90,6 +92,8 @@ static presto_status take_of_item(page_reading *r, const char *name, presto_span
         return take_size(text, &r->item.bytes, err);
     if (strcmp(name, "ETag") == 0)
         return keep(r->page, text, &r->item.etag, err);
+    if (strcmp(name, "Generation") == 0)
+        return keep(r->page, text, &r->item.generation, err);
     /* In whole seconds, as the object itself says it. */
     if (strcmp(name, "LastModified") == 0 && presto__calendar_parse(text, &seconds))
         r->item.mtime_ns = seconds * NS_PER_S;
@@ -199,7 +203,7 @@ typedef struct s3_listing {
     const presto__remote_name *name;
     const presto__list *list;
     void *self;           /* the bucket's address */
-    char *bucket;         /* "s3://BUCKET/": a key behind it is a path */
+    char *bucket;         /* "SCHEME://BUCKET/": a key behind it is a path */
     char *prefix;         /* of all keys: "" or with a '/' at its end */
     pthread_mutex_t lock; /* held while a hook of `list` is called */
 } s3_listing;
@@ -211,16 +215,15 @@ typedef struct key_pages {
     const char *delimiter; /* NULL: all that is below */
     unsigned most_keys;    /* in a page */
     presto__s3_page page;
-    presto_buffer token;             /* of the page to come */
-    presto_buffer mark;              /* a token of before */
-    uint64_t since_mark, until_mark; /* pages */
+    presto_buffer token; /* of the page to come */
+    presto__page_tokens tokens;
     uint8_t *body;
 } key_pages;
 
 static void pages_done(key_pages *pages) {
     presto__s3_page_done(&pages->page);
     presto_buffer_done(&pages->token);
-    presto_buffer_done(&pages->mark);
+    presto__page_tokens_done(&pages->tokens);
     free(pages->body);
 }
 
@@ -245,7 +248,7 @@ static presto_status request_page(key_pages *pages, presto_error *err) {
     if (pages->token.bytes > 0)
         ADD("continuation-token", presto_buffer_span(&pages->token));
 #undef ADD
-    const presto__remote_wish wish = {.query = query, .query_count = count};
+    const presto__remote_wish wish = {.query = query, .query_count = count, .what = "its keys"};
     if (pages->body == NULL)
         pages->body = malloc(MOST_PAGE_BYTES); /* what is not used of it is not there */
     if (pages->body == NULL)
@@ -275,16 +278,20 @@ static presto_status request_page(key_pages *pages, presto_error *err) {
     }
 }
 
-/* A server that gives a token again would be asked for ever. One is kept, and another one after twice
- * as many pages: so it is found, whatever the number of pages that come again. */
-static presto_status is_again(key_pages *pages, bool *is_again_out, presto_error *err) {
-    *is_again_out = presto_span_equal(pages->page.next, presto_buffer_span(&pages->mark));
-    if (*is_again_out || ++pages->since_mark < pages->until_mark)
+presto_status presto__page_token_is_again(presto__page_tokens *tokens, presto_span token,
+                                          bool *is_again_out, presto_error *err) {
+    *is_again_out =
+        tokens->mark.bytes > 0 && presto_span_equal(token, presto_buffer_span(&tokens->mark));
+    if (*is_again_out || ++tokens->since < tokens->until)
         return PRESTO_OK;
-    pages->until_mark = pages->until_mark == 0 ? 1 : pages->until_mark * 2;
-    pages->since_mark = 0;
-    pages->mark.bytes = 0;
-    return presto_buffer_append(&pages->mark, pages->page.next, err);
+    tokens->until = tokens->until == 0 ? 1 : tokens->until * 2;
+    tokens->since = 0;
+    tokens->mark.bytes = 0;
+    return presto_buffer_append(&tokens->mark, token, err);
+}
+
+void presto__page_tokens_done(presto__page_tokens *tokens) {
+    presto_buffer_done(&tokens->mark);
 }
 
 /* The next page; PRESTO_END: that was the last one. */
@@ -295,7 +302,7 @@ static presto_status next_page(key_pages *pages, bool is_first, presto_error *er
             return PRESTO_END;
         bool comes_again = false;
         if (page->next.bytes > 0)
-            PRESTO_TRY(is_again(pages, &comes_again, err));
+            PRESTO_TRY(presto__page_token_is_again(&pages->tokens, page->next, &comes_again, err));
         if (page->next.bytes == 0 || comes_again)
             return fail_list(pages->listing,
                              presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
@@ -439,8 +446,9 @@ static presto_status tell_key(key_walk *walk, const presto__s3_item *item, prest
         return PRESTO_OK;
     PRESTO_TRY(make_path(walk, key, err));
     const char *path = (const char *)walk->path.data;
-    presto__object_info info =
-        presto__remote_info(path, item->bytes, item->mtime_ns, (const char *)item->etag.data);
+    const presto__remote_version version = {(const char *)item->etag.data,
+                                            (const char *)item->generation.data, item->mtime_ns};
+    presto__object_info info = presto__remote_info(path, item->bytes, &version);
     if (name.bytes == 0)
         info.type = PRESTO__OBJECT_OTHER;
     const presto__listed listed = {
@@ -677,7 +685,8 @@ presto_status presto__s3_list(const presto__remote_name *name, const presto__lis
     return status;
 }
 
-presto_status presto__s3_find_below(const presto__remote_name *name, presto_error *err) {
+/* Is there a key that stands below the name? PRESTO_ERR_NOT_FOUND: none. */
+static presto_status find_below(const presto__remote_name *name, presto_error *err) {
     s3_listing listing;
     PRESTO_TRY(listing_init(&listing, name, err));
     key_pages pages = pages_of(&listing, presto_span_of_text(listing.prefix), NULL);
@@ -692,5 +701,29 @@ presto_status presto__s3_find_below(const presto__remote_name *name, presto_erro
             err);
     pages_done(&pages);
     listing_done(&listing);
+    return status;
+}
+
+bool presto__s3_is_bucket(const char *path) {
+    const char *slash = strchr(strstr(path, "://") + strlen("://"), '/');
+    return slash == NULL || slash[1] == '\0';
+}
+
+presto_status presto__s3_find(const presto__remote_name *name, presto__object_info *info_out,
+                              presto_error *err) {
+    bool is_bucket = presto__s3_is_bucket(name->path);
+    presto_error none, why;
+    presto_status status =
+        is_bucket ? PRESTO_ERR_NOT_FOUND : presto__remote_find(name, info_out, &none);
+    if (is_bucket ||
+        (status == PRESTO_ERR_NOT_FOUND && !presto__ends_with(name->path, "/" DATASET))) {
+        status = find_below(name, &why);
+        if (status == PRESTO_OK)
+            *info_out = (presto__object_info){.type = PRESTO__OBJECT_FOLDER};
+        else if (status != PRESTO_ERR_NOT_FOUND || is_bucket)
+            none = why;
+    }
+    if (status < 0 && err != NULL)
+        *err = none;
     return status;
 }

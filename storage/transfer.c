@@ -101,10 +101,13 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
         {"content-range", answer->content_range, sizeof answer->content_range},
         {"last-modified", answer->last_modified, sizeof answer->last_modified},
         {"x-amz-request-id", answer->request_id, sizeof answer->request_id},
+        {"x-guploader-uploadid", answer->request_id, sizeof answer->request_id},
+        {"x-request-id", answer->request_id, sizeof answer->request_id},
         {"x-amz-bucket-region", answer->region, sizeof answer->region},
         {"x-goog-generation", answer->generation, sizeof answer->generation},
         {"x-repo-commit", answer->commit, sizeof answer->commit},
-        {"location", answer->location, sizeof answer->location},
+        {"x-linked-etag", answer->linked_etag, sizeof answer->linked_etag},
+        {takes_body(user) ? "link" : "location", answer->location, sizeof answer->location},
     };
     size_t bytes = size * count, end = bytes;
     const char *colon = memchr(data, ':', bytes);

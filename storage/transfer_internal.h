@@ -41,13 +41,15 @@ typedef struct presto__http_answer {
     char checksum_type[16]; /* of S3: what that is the CRC of */
     char content_range[72];
     char last_modified[40];
-    char request_id[96]; /* of AWS or its likes */
-    char region[40];     /* in which the bucket is, says S3 */
-    char generation[24]; /* of an object, counts Google's storage */
-    char commit[64];     /* of a repository, says the Hub */
-    char location[4096]; /* signed addresses are long */
-    char text[768];      /* the beginning of the body of an answer that is no success */
-    char why[256];       /* in libcurl's words, if it failed */
+    char request_id[128];  /* of AWS or its likes, Google, the Hub */
+    char region[40];       /* in which the bucket is, says S3 */
+    char generation[24];   /* of an object, counts Google's storage */
+    char commit[64];       /* of a repository, says the Hub */
+    char linked_etag[136]; /* of the file that the Hub points to */
+    /* Where a redirection points to: signed addresses are long. Of a success, its header Link. */
+    char location[4096];
+    char text[768]; /* the beginning of the body of an answer that is no success */
+    char why[256];  /* in libcurl's words, if it failed */
 } presto__http_answer;
 
 /**

@@ -191,6 +191,7 @@ class Google(servers.Files):
         self.public_key, self.life_s = public_key, 3600
         self.tokens, self.asked, self.sent, self.count = {}, [], [], itertools.count(1)
         self.lock = threading.Lock()
+        self.most, self.lists = 1000, []  # keys in a page; the queries of lists
 
     def give(self, scope="storage"):
         with self.lock:
@@ -252,7 +253,13 @@ class Google(servers.Files):
     def object(self, handler):
         if not self.holds(handler):
             return handler.answer(401, [], b"<Error><Code>AuthenticationRequired</Code><Message>Authentication required.</Message></Error>")
-        path = self.folder / urllib.parse.unquote(handler.path).lstrip("/")
+        name, _, query = handler.path.partition("?")
+        path = self.folder / urllib.parse.unquote(name).lstrip("/")
+        if not (self.folder / name.split("/")[1]).is_dir():
+            return handler.answer(404, [("x-guploader-uploadid", "upload-1")],
+                                  b"<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist.</Message></Error>")
+        if query:
+            return self.list(handler, path, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)))
         generation = str(path.stat().st_mtime_ns) if path.is_file() else ""
         wanted = handler.headers.get("x-goog-if-generation-match")
         self.sent.append(wanted)
@@ -266,6 +273,18 @@ class Google(servers.Files):
             del handler.answer  # it serves the next request of the connection, too
 
 
+    def list(self, handler, bucket, query):
+        """Objects of a bucket, by the description of version 2 of the list."""
+        if query.pop("list-type") != "2" or not set(query) <= {"prefix", "delimiter", "max-keys", "encoding-type", "continuation-token"}:
+            return handler.answer(400, [], b"<Error><Code>InvalidArgument</Code></Error>")
+        with self.lock:
+            self.lists.append(query)
+        keys = {str(file.relative_to(bucket)): file.stat() for file in bucket.rglob("*") if file.is_file()}
+        return handler.answer(200, [], servers.list_of(keys, query, self.most, lambda key: (
+            f"<Generation>{keys[key].st_mtime_ns}</Generation><MetaGeneration>1</MetaGeneration>"
+            f"<LastModified>{text_of(keys[key].st_mtime)[:-1]}.123Z</LastModified><ETag>\"other\"</ETag><Size>{keys[key].st_size}</Size>")).encode())
+
+
 class Hub(servers.Files):
     """The Hugging Face Hub: shards are pointed to in a store, which takes an address for a while and no token; other files come from
     the Hub itself, by way of another address."""
@@ -277,6 +296,7 @@ class Hub(servers.Files):
         self.token, self.elsewhere, self.addresses = token, None, {}
         self.seen, self.count = [], itertools.count(1)
         self.store = None
+        self.most, self.twist = 1000, None  # entries in a page; a function of the entries and the header Link that changes both
 
     def serve(self, handler):
         path, _, query = handler.path.partition("?")
@@ -295,19 +315,60 @@ class Hub(servers.Files):
         if path.startswith("/api/resolve-cache/"):
             handler.path = path.removeprefix("/api/resolve-cache")
             return super().serve(handler)
+        if path.startswith("/api/datasets/"):
+            return self.api(handler, path, dict(urllib.parse.parse_qsl(query)))
         begin, _, rest = path.partition("/resolve/")
-        revision, _, file = rest.partition("/")
-        commit = self.COMMITS.get(revision, revision if revision in self.COMMITS.values() else None)
+        revision, _, encoded = rest.partition("/")
+        file, commit = urllib.parse.unquote(encoded), self.COMMITS.get(revision, revision if revision in self.COMMITS.values() else None)
         if begin != "/datasets/me/mine" or commit is None or not (self.folder / commit / file).is_file():
             return handler.answer(404, [("X-Error-Code", "EntryNotFound")], b"Entry not found")
-        headers = [("X-Repo-Commit", commit)]
+        headers = [("X-Repo-Commit", commit), ("X-Linked-ETag", f'"{self.oid(self.folder / commit / file)}"')]
         if not file.endswith(".tfrecord"):
-            return handler.answer(307, [*headers, ("Location", f"/api/resolve-cache/{commit}/{file}")])
+            return handler.answer(307, [*headers, ("Location", f"/api/resolve-cache/{commit}/{encoded}")])
         address = f"X-Amz-Signature={next(self.count)}" + "&x=y" * 300
         self.addresses[address] = self.lasts
         # Another port of this machine, as another host elsewhere.
         return handler.answer(302, [*headers, ("X-Linked-Size", str((self.folder / commit / file).stat().st_size)),
-                                    ("Location", self.elsewhere or f"{self.store_url}/store/{commit}/{file}?{address}")])
+                                    ("Location", self.elsewhere or f"{self.store_url}/store/{commit}/{encoded}?{address}")])
+
+    @staticmethod
+    def is_large(file):
+        return file.name.endswith(".tfrecord")
+
+    @classmethod
+    def oid(cls, file):
+        """What the content of a file is called: as LFS does it, or Git."""
+        content = file.read_bytes()
+        return hashlib.sha256(content).hexdigest() if cls.is_large(file) else hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+    def api(self, handler, path, query):
+        """The commit of a revision, and trees: in pages, the folders first, and then not in order."""
+        kind, _, rest = path.removeprefix("/api/datasets/me/mine/").partition("/")
+        revision, _, name = rest.partition("/")
+        commit = self.COMMITS.get(revision, revision if revision in self.COMMITS.values() else None)
+        if kind == "revision" and commit is not None and query == {"expand": "sha"}:
+            return handler.answer(200, [("Content-Type", "application/json")], json.dumps({"_id": "1", "id": "me/mine", "sha": commit}).encode())
+        folder = self.folder / (commit or "none") / urllib.parse.unquote(name)
+        if kind != "tree" or not folder.is_dir() or query.get("expand") != "false" or query.get("recursive") not in ("true", "false"):
+            return handler.answer(404, [("X-Error-Code", "EntryNotFound"), ("x-request-id", "Root=1-0")], b'{"error":"not there"}')
+        top, found = self.folder / commit, folder.rglob("*") if query["recursive"] == "true" else folder.iterdir()
+        entries = []
+        for file in sorted(found, key=lambda file: (file.is_file(), hashlib.md5(str(file).encode()).digest())):
+            about = {"path": str(file.relative_to(top)), "oid": "0" * 40, "size": 0, "type": "directory"}
+            if file.is_file():
+                about |= {"type": "file", "size": file.stat().st_size, "oid": self.oid(file)}
+                if self.is_large(file):
+                    about |= {"oid": "1" * 40, "lfs": {"oid": self.oid(file), "size": file.stat().st_size, "pointerSize": 134}, "xetHash": "2" * 64}
+            entries.append(about)
+        at = int(base64.b64decode(query.get("cursor", ""))) if "cursor" in query else 0
+        links = [f'<{self.url}/x>; rel="first"']
+        if at + self.most < len(entries):
+            cursor = urllib.parse.quote(base64.b64encode(b"%d" % (at + self.most)).decode(), safe="")
+            links.append(f'<{self.url}{path}?recursive={query["recursive"]}&expand=false&cursor={cursor}>; rel="next"')
+        entries, link = entries[at:at + self.most], ", ".join(links)
+        if self.twist is not None:
+            entries, link = self.twist(entries, link)
+        return handler.answer(200, [("Link", link)], entries if isinstance(entries, bytes) else json.dumps(entries).encode())
 
     lasts = 1 << 30  # requests that an address is good for
 

@@ -117,6 +117,28 @@ class Files(Served):
             return handler.answer(206, headers, file.read(last - first + 1))
 
 
+def list_of(keys, query, most, about):
+    """A page of ListObjectsV2 in XML, of at most `most` keys; `about(key)`: what is said of one."""
+    prefix, delimiter, after = query["prefix"], query.get("delimiter"), bytes.fromhex(query.get("continuation-token", ""))
+    most, entries, last, is_cut = min(int(query["max-keys"]), most), [], None, False
+    for key in sorted(keys, key=lambda key: key.encode()):
+        if not key.startswith(prefix):
+            continue
+        folder = prefix + key[len(prefix):].partition(delimiter)[0] + delimiter if delimiter and delimiter in key[len(prefix):] else None
+        name = folder or key
+        if (after and name.encode() <= after) or name == last:
+            continue
+        if len(entries) == most:
+            is_cut = True
+            break
+        last = name
+        shown = urllib.parse.quote_plus(name, safe="/*") if query.get("encoding-type") == "url" else name
+        entries.append(f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>" if folder else f"<Contents><Key>{shown}</Key>{about(key)}</Contents>")
+    token = f"<NextContinuationToken>{last.encode().hex()}</NextContinuationToken>" if is_cut else ""
+    return (f'<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
+            f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{''.join(entries)}{token}<EncodingType>url</EncodingType></ListBucketResult>")
+
+
 class Keys(Served):
     """Objects by their keys in the bucket `bucket`, whatever is in the keys, with lists in pages (ListObjectsV2 as its reference describes
     it); signatures are not looked at. `most` keys are in a page. `twist` may change a list's answer: a function of the XML and the page's
@@ -157,28 +179,9 @@ class Keys(Served):
             self.counts["list"] += 1
             page = self.counts["list"]
         time.sleep(0.002)
-        prefix, delimiter, after = query["prefix"], query.get("delimiter"), bytes.fromhex(query.get("continuation-token", ""))
-        most, entries, last, is_cut = min(int(query["max-keys"]), self.most), [], None, False
-        for key in sorted(self.objects, key=lambda key: key.encode()):
-            if not key.startswith(prefix):
-                continue
-            folder = prefix + key[len(prefix):].partition(delimiter)[0] + delimiter if delimiter and delimiter in key[len(prefix):] else None
-            name = folder or key
-            if (after and name.encode() <= after) or name == last:
-                continue
-            if len(entries) == most:
-                is_cut = True
-                break
-            last = name
-            shown = urllib.parse.quote_plus(name, safe="/*") if query.get("encoding-type") == "url" else name
-            if folder:
-                entries.append(f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>")
-            else:
-                entries.append(f"<Contents><Key>{shown}</Key><LastModified>2026-01-31T23:59:58.123Z</LastModified>"
-                               f"<ETag>{self.etag(self.objects[key]).replace(chr(34), '&quot;')}</ETag><Size>{len(self.objects[key])}</Size></Contents>")
-        token = f"<NextContinuationToken>{last.encode().hex()}</NextContinuationToken>" if is_cut else ""
-        xml = (f'<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
-               f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{''.join(entries)}{token}<EncodingType>url</EncodingType></ListBucketResult>")
+        xml = list_of(self.objects, query, self.most, lambda key: (
+            f"<LastModified>2026-01-31T23:59:58.123Z</LastModified>"
+            f"<ETag>{self.etag(self.objects[key]).replace(chr(34), '&quot;')}</ETag><Size>{len(self.objects[key])}</Size>"))
         with self.lock:
             self.at_once -= 1
         xml = self.twist(xml, page) if self.twist is not None else xml

@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 import servers
-from cli import Case, crc32c, main, run
+from cli import Case, crc32c, example, frames, main, run
 from cloud_servers import WEB_TOKEN, FakeGcs, Google, Hub, fake_gcs_server
 
 
@@ -40,6 +40,27 @@ class Cloud(Case):
             done = run("presto-load", "-q", *order, url, env=environment(HOME=str(self.home), **variables))
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(done.stdout == self.load("-q", *order, self.dataset), "another stream")
+
+    def stream(self, *arguments, **variables):
+        done = run("presto-load", "-q", *arguments, env=environment(HOME=str(self.home), **variables))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def bodies(self, path, **variables):
+        """What the files there hold, in order."""
+        pipeline = self.new("any.yaml")
+        pipeline.write_text("name: any\nsource: {type: files, match: ['*'], label: none}\nsteps:\n  - {step: read-file, yields: concatenated}\n")
+        return [example(record)["image"][0] for record in frames(self.stream("-p", pipeline, path, **variables))]
+
+    def assert_lists_the_folder(self, url, folder, **variables):
+        """Photos in their folders, by classes, orders, ranks and patterns."""
+        for arguments in ([], ["--shuffle", "full", "--seed", "7", "-e", "2"], ["--world", "3", "--rank", "1"]):
+            here = self.load("-q", "-p", self.pipeline, *arguments, folder)
+            for there in (url, url + "/"):
+                self.assertTrue(self.stream("-p", self.pipeline, *arguments, there, **variables) == here, (arguments, there))
+        for pattern in ("*/*.jpg", "*[0-9]", "*/*[02468].jpg"):
+            names = sorted(folder.glob(pattern))
+            self.assertTrue(self.stream("-p", self.pipeline, f"{url}/{pattern}", **variables) == self.load("-q", "-p", self.pipeline, *names), pattern)
 
     def assert_refused(self, url, *parts, code=1, **variables):
         done = run("presto-load", "-q", url, env=environment(HOME=str(self.home), **variables))
@@ -79,6 +100,36 @@ class GoogleStorage(Cloud):
         self.assert_reads(self.url, self.ORDERS, **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user()))
         self.assertEqual(self.server.asked, ["refresh_token"] * len(self.ORDERS))  # one token a process
         self.assertTrue(any(self.server.sent))
+
+    def test_folders_are_listed(self):
+        photos = self.make_photos()
+        url, variables = f"gs://{self.bucket.name}/{photos.name}", {**self.here, "GOOGLE_APPLICATION_CREDENTIALS": self.file(**self.user())}
+        self.assert_lists_the_folder(url, photos, **variables)
+        self.server.most = 5
+        self.server.lists.clear()
+        self.assertTrue(self.stream("-p", self.pipeline, url, **variables) == self.load("-q", "-p", self.pipeline, photos))
+        self.assertGreater(len(self.server.lists), 4)
+        self.assertTrue(any("continuation-token" in query for query in self.server.lists))
+
+    def test_a_bucket_that_is_not_there_and_a_folder_without_keys(self):
+        variables = {**self.here, "GOOGLE_APPLICATION_CREDENTIALS": self.file(**self.user())}
+        self.assert_refused("gs://nobodys-bucket/x/", "gs://nobodys-bucket/x/", "NoSuchBucket", "request id upload-1", **variables)
+        self.assert_refused(f"gs://{self.bucket.name}/nothing-here", "no such object", **variables)
+
+    def test_what_was_replaced_since_it_was_listed_is_an_error(self):
+        folder = self.new("changing-files")
+        folder.mkdir()
+        for i in range(4):
+            (folder / f"{i}.jpg").write_bytes(next(self.make_photos().rglob("*.jpg")).read_bytes())
+
+        def replace(handler):
+            if handler.path.endswith("/0.jpg"):
+                os.utime(folder / "2.jpg", (1, 1))
+
+        self.server.before = replace
+        done = run("presto-load", "-q", "-j", "0", "-p", self.pipeline, f"gs://{self.bucket.name}/{folder.name}",
+                   env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
+        self.assert_fails(done, 1, f"{folder.name}/2.jpg", "has changed since it was listed")
 
     def test_shards_are_verified_by_their_checksums(self):
         self.server.headers_of = lambda content: [("x-goog-hash", "crc32c=" + base64.b64encode(struct.pack(">I", crc32c(content))).decode())]
@@ -201,12 +252,16 @@ class FakeGoogle(Cloud):
             raise unittest.SkipTest(f"fake-gcs-server is not built: {why}")
         files = cls.folder / "buckets" / "bucket" / cls.PREFIX
         shutil.copytree(cls.dataset, files)
+        shutil.copytree(cls.make_photos(), cls.folder / "buckets" / "bucket" / "photos")
         cls.server = FakeGcs(program, cls.folder / "buckets").__enter__()
         cls.addClassCleanup(cls.server.__exit__)
         cls.here = {"STORAGE_EMULATOR_HOST": cls.server.url, "PRESTO_GS_ANONYMOUS": "1"}
 
     def test_the_stream_is_that_of_the_folder(self):
         self.assert_reads(f"gs://bucket/{self.PREFIX}", self.ORDERS, **self.here)
+
+    def test_folders_are_listed(self):
+        self.assert_lists_the_folder("gs://bucket/photos", self.make_photos(), **self.here)
 
     def test_what_is_not_there(self):
         self.assert_refused("gs://bucket/none", "no such object", **self.here)
@@ -244,6 +299,11 @@ class HuggingFace(Cloud):
         cls.tree = cls.folder / "hub"
         for commit in Hub.COMMITS.values():
             shutil.copytree(cls.dataset, cls.tree / commit / "data")
+            shutil.copytree(cls.make_photos(), cls.tree / commit / "photos")
+            for name in ("a b+c%41/ü.txt", "a b+c%41/x&y=z#.txt", "top.txt", ".gitattributes", ".hidden/x.txt", "a b+c%41/large.tfrecord"):
+                file = cls.tree / commit / "odd" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(f"{name} at {commit}")
 
     def setUp(self):
         super().setUp()
@@ -255,6 +315,62 @@ class HuggingFace(Cloud):
         self.assert_reads(self.URL, self.ORDERS, **self.here)
         for revision in ("v1.0", "refs%2Fpr%2F1", "c" * 40):
             self.assert_reads(f"hf://datasets/me/mine@{revision}/data", **self.here)
+
+    def test_folders_are_listed(self):
+        self.hub.token = "hf_secret"
+        for self.hub.most in (1000, 3):
+            self.assert_lists_the_folder("hf://datasets/me/mine/photos", self.make_photos(), **self.here, HF_TOKEN="hf_secret")
+        self.assertFalse(any(kind == "store" and has_token for kind, _, has_token in self.hub.seen))
+
+    def test_odd_names_and_a_repository_as_a_whole(self):
+        names = ["a b+c%41/large.tfrecord", "a b+c%41/x&y=z#.txt", "a b+c%41/ü.txt", "top.txt"]
+        for revision, commit in (("", "a" * 40), ("@v1.0", "b" * 40), ("@refs%2Fpr%2F1", "c" * 40), (f"@{'c' * 40}", "c" * 40)):
+            self.assertEqual(self.bodies(f"hf://datasets/me/mine{revision}/odd", **self.here), [f"{name} at {commit}".encode() for name in names])
+        here = self.load("-q", "-p", self.pipeline, self.tree / ("a" * 40))
+        for url in ("hf://datasets/me/mine", "hf://datasets/me/mine/"):
+            self.assertTrue(self.stream("-p", self.pipeline, url, **self.here) == here)
+
+    def test_a_branch_is_asked_for_once_and_lists_are_of_its_commit(self):
+        moved = dict(Hub.COMMITS)
+
+        def move(handler):
+            if "/revision/" in handler.path or "/resolve/" in handler.path:
+                moved.update(main="d" * 40, before="a" * 40)
+
+        self.hub.COMMITS, self.hub.before = moved, move
+        self.hub.most = 2
+        url = "hf://datasets/me/mine/odd/"
+        self.assertEqual(len(self.bodies(url, **self.here)), 4)
+        asked = [path for kind, path, _ in self.hub.seen if kind == "hub"]
+        self.assertEqual(len([path for path in asked if path.startswith("/api/datasets/me/mine/revision/main")]), 1, asked)
+        self.assertEqual({path.split("/")[6] for path in asked if path.startswith("/api/datasets/me/mine/tree/")}, {"a" * 40})
+
+    def test_lists_that_are_not_whole_are_errors(self):
+        def link_to(words):
+            return lambda entries, link: (entries, f"<{self.hub.url}/api/datasets/me/mine/tree/x?{words}>; rel=\"next\"")
+
+        def change(**members):
+            return lambda entries, link: ([{**entry, **members} for entry in entries], link)
+
+        for twist, words in (
+                (link_to("recursive=true"), "the next page has no cursor"), (link_to("cursor=MA%3D%3D"), "goes on where it has been"),
+                (link_to("cursor=a\"b"), "the next page has no cursor"), (link_to("cursor=" + "x" * 4096), "has more than 4096 bytes"),
+                (lambda entries, link: (b"[{", link), "it is no JSON"), (lambda entries, link: (b"{}", link), "it is no list"),
+                (change(path="odd/../../x"), "is no path"), (change(path="/odd/x"), "is no path"), (change(path="other/x"), "which was not asked for"),
+                (change(path="odd"), "which was not asked for"), (change(type="file", size=-1), "has no size"), (change(type="file", size="1"), "has no size"),
+                (change(path=3), "no path"), (change(path="odd/" + "x" * 5000), "a path has 5004 bytes"),
+                (lambda entries, link: (b"[" + b"0," * (1 << 22) + b"0]", link), "more than")):
+            self.hub.twist = twist
+            self.assert_refused("hf://datasets/me/mine/odd/", "hf://datasets/me/mine/odd/", words, **self.here)
+
+    def test_servers_that_fail_while_listing(self):
+        names = 4
+        for seed in range(2):
+            with servers.Faulty(self.hub.url, ["503", "500", "reset", "cut", "silent"], rate=0.4, seed=seed, only="/api/") as proxy:
+                self.hub.most = 1
+                self.hub.twist = lambda entries, link: (entries, link)
+                self.assertEqual(len(self.bodies("hf://datasets/me/mine/odd", HF_ENDPOINT=proxy.url)), names)
+                self.assertGreater(sum(proxy.counts[kind] for kind in proxy.kinds), 0)
 
     def test_the_token_goes_to_the_hub_and_never_to_the_store(self):
         self.hub.token = "hf_secret"
@@ -308,11 +424,12 @@ class HuggingFace(Cloud):
         self.assertIn(f"  endpoint    {self.hub.url}\n", done.stdout.decode())
 
     def test_names_and_what_is_not_there(self):
-        for path in ("hf://datasets/mine/x", "hf://models/me/mine/x", "hf://datasets/me/../x", "hf://datasets/me/mine", "hf://datasets/me/mine@/x",
-                     "hf://datasets/me/mi ne/x"):
+        for path in ("hf://datasets/mine", "hf://models/me/mine/x", "hf://datasets/me/../x", "hf://datasets/me/mine@/x", "hf://datasets/me/mi ne/x"):
             self.assert_refused(path, "hf://datasets/OWNER/NAME/FILE", code=2, **self.here)
         self.assert_refused("hf://datasets/me/mine/none", "no such object", **self.here)
         self.assert_refused("hf://datasets/me/mine@gone/data", "no such object", **self.here)
+        self.assert_refused("hf://datasets/me/other", "hf://datasets/me/other", "no such object", **self.here)
+        self.assert_refused("hf://datasets/me/mine/none*", "hf://datasets/me/mine/none*", **self.here)
         self.assert_refused(self.URL, "no https:// URL", code=2, HF_ENDPOINT="http://example.org")
 
 

@@ -41,6 +41,8 @@ storage/credentials/provider_internal.h PRESTO__MOST_ANSWER_BYTES
 storage/credentials/provider_internal.h PRESTO__MOST_ROLES
 storage/xml_internal.h PRESTO__XML_MOST_BYTES
 storage/xml_internal.h PRESTO__XML_MOST_DEPTH
+storage/hf_list.c MOST_PAGE_BYTES
+storage/hf_list.c MOST_WEIGHT
 steps/image/index_jpeg.c MOST_PIXEL_BYTES
 steps/image/jpeg.c MAX_SCANNED_PIXELS
 steps/image/jpeg.c MAX_SCANS
