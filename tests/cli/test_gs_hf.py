@@ -148,6 +148,15 @@ class GoogleStorage(Cloud):
         self.assertEqual(found["key"][:7], "ya29...")
         self.assertNotIn(next(iter(self.server.tokens)), done.stdout.decode())
 
+    def test_the_place_says_as_json_what_was_found_before_a_failure(self):
+        done = run("presto-inspect", "place", "--json", f"gs://{self.bucket.name}/none",
+                   env=environment(HOME=str(self.home), **self.here, GOOGLE_APPLICATION_CREDENTIALS=self.file(**self.user())))
+        self.assertEqual(done.returncode, 1)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["provider"], found["round_trip_s"]), ("application default credentials", None))
+        self.assertIn("no such object", found["failure"])
+        self.assertIn("no such object", done.stderr)
+
     def test_the_login_of_gcloud(self):
         folder = self.home / ".config" / "gcloud"
         folder.mkdir(parents=True)

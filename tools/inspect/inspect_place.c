@@ -31,7 +31,9 @@ static json_t *measured_json(double value) {
     return value > 0 ? cli_json_real(value) : json_null();
 }
 
-static int print_json(const char *object, const presto_place_facts *place) {
+/* `why` NULL: nothing failed. */
+static int print_json(const char *object, const presto_place_facts *place,
+                      const presto_error *why) {
     char until[TIME_BYTES];
     json_t *json = cli_json_new();
     time_text(place->key_until_s, until);
@@ -45,6 +47,7 @@ static int print_json(const char *object, const presto_place_facts *place) {
     cli_json_set(json, "bytes", json_integer((json_int_t)place->bytes));
     cli_json_set(json, "round_trip_s", measured_json(place->round_trip_s));
     cli_json_set(json, "bytes_per_s", measured_json(place->bytes_per_s));
+    cli_json_set(json, "failure", text_json(why == NULL ? "" : why->message));
     return cli_print_json(json);
 }
 
@@ -78,13 +81,11 @@ int inspect_place(const char *path, bool json) {
     const char *object = is_dataset ? presto_dataset_shard_path(dataset, 0) : path;
     presto_status status = presto_place_look(object, &place, &err);
     int code = CLI_DONE;
-    if (status < 0 && json)
-        code = cli_error(&err);
-    else if (json)
-        code = print_json(object, &place);
+    if (json)
+        code = print_json(object, &place, status < 0 ? &err : NULL);
     else
         print_text(object, &place);
-    if (status < 0 && !json)
+    if (status < 0)
         code = cli_error(&err);
     presto_dataset_free(dataset);
     return code;
