@@ -19,11 +19,12 @@ typedef struct symbol_place {
 #define PLACE(name)                                                                                \
     { "curl_" #name, offsetof(presto__curl_functions, name) }
 static const symbol_place places[] = {
-    PLACE(global_init),  PLACE(version_info),     PLACE(easy_init),           PLACE(easy_cleanup),
-    PLACE(easy_reset),   PLACE(easy_setopt),      PLACE(easy_getinfo),        PLACE(easy_strerror),
-    PLACE(slist_append), PLACE(slist_free_all),   PLACE(multi_init),          PLACE(multi_cleanup),
-    PLACE(multi_setopt), PLACE(multi_add_handle), PLACE(multi_remove_handle), PLACE(multi_perform),
-    PLACE(multi_poll),   PLACE(multi_wakeup),     PLACE(multi_info_read),
+    PLACE(global_init),         PLACE(version_info),     PLACE(easy_init),
+    PLACE(easy_cleanup),        PLACE(easy_reset),       PLACE(easy_setopt),
+    PLACE(easy_getinfo),        PLACE(easy_strerror),    PLACE(slist_append),
+    PLACE(slist_free_all),      PLACE(multi_init),       PLACE(multi_cleanup),
+    PLACE(multi_setopt),        PLACE(multi_add_handle), PLACE(multi_remove_handle),
+    PLACE(multi_socket_action), PLACE(multi_info_read),
 };
 
 /* The beginning of what curl_version_info returns. */

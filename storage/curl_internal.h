@@ -11,7 +11,7 @@
 
 #include <presto/status.h>
 
-/** 7.68.0 of January 2020: the first with curl_multi_wakeup. */
+/** 7.68.0 of January 2020: older ones are not tried. */
 #define PRESTO__CURL_OLDEST 0x074400
 
 /* Options of a transfer: numbers of libcurl's curl.h, in the order of its list. */
@@ -48,6 +48,14 @@ enum {
 #define PRESTO__CURLINFO_RESPONSE_CODE 0x200002
 #define PRESTO__CURLINFO_PRIVATE 0x100015
 #define PRESTO__CURLMOPT_MAXCONNECTS 6
+#define PRESTO__CURLMOPT_SOCKETFUNCTION 20001
+#define PRESTO__CURLMOPT_TIMERFUNCTION 20004
+/* What is waited for at a socket, and what has come: bits. */
+#define PRESTO__CURL_IN 1
+#define PRESTO__CURL_OUT 2
+#define PRESTO__CURL_REMOVE 4     /* not waited for any more */
+#define PRESTO__CURL_ERR 4        /* has come */
+#define PRESTO__CURL_TIMEOUT (-1) /* in the place of a socket: the time is up */
 #define PRESTO__CURL_GLOBAL_DEFAULT 3L
 #define PRESTO__CURL_ERROR_BYTES 256
 
@@ -96,10 +104,7 @@ typedef struct presto__curl_functions {
     int (*multi_setopt)(void *multi, int option, ...);
     int (*multi_add_handle)(void *multi, void *easy);
     int (*multi_remove_handle)(void *multi, void *easy);
-    int (*multi_perform)(void *multi, int *running_out);
-    int (*multi_poll)(void *multi, void *more, unsigned more_count, int timeout_ms,
-                      int *events_out);
-    int (*multi_wakeup)(void *multi);
+    int (*multi_socket_action)(void *multi, int socket, int events, int *running_out);
     presto__curl_message *(*multi_info_read)(void *multi, int *left_out);
 } presto__curl_functions;
 

@@ -2,6 +2,8 @@
 /*
  * One thread runs libcurl's multi interface. Who asks puts a transfer into a list and wakes it; then
  * it waits on the transfer's own condition, or is called. Only that thread touches libcurl's handles.
+ * It waits for all sockets itself (epoll) and tells libcurl which of them is ready: then what is done
+ * does not grow with the number of transfers, as it would if libcurl looked at each of them.
  *
  * The thread and its connections belong to the process: objects are opened and closed all the time,
  * and a connection over TLS is worth keeping. It is started with the first transfer, and ends with
@@ -16,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../base/clock_internal.h"
 #include "../base/stop_internal.h"
@@ -27,19 +32,22 @@
 
 _Static_assert(sizeof((presto__http_call){0}.why) >= PRESTO__CURL_ERROR_BYTES, "too small");
 
-#define ASK_NS UINT64_C(100000000) /* how often a stop is asked for while waiting */
-#define IDLE_MS 10000              /* the thread is woken when there is work */
+#define ASK_NS UINT64_C(100000000)    /* how often a stop is asked for while waiting */
+#define IDLE_NS UINT64_C(10000000000) /* the thread is woken when there is work */
 #define NS_PER_MS UINT64_C(1000000)
 #define KEPT_CONNECTIONS 512L
 #define CONNECT_MS 10000L
 #define STALLED_S 30L /* without a byte for so long, a transfer has failed */
 #define BUFFER_BYTES (256L << 10)
 #define KEPT_HANDLES 256
+#define MOST_EVENTS 64 /* that are taken at once */
 
 static struct {
     pthread_mutex_t lock;
     const presto__curl_functions *curl; /* NULL: not started */
     void *multi;
+    int epoll, wake;   /* wake: written to when there is work. Set by start */
+    uint64_t timer_ns; /* libcurl wants to be called then; UINT64_MAX: never. The thread's */
     pthread_t thread;
     presto__http_call *first, **last; /* not begun */
     presto__http_call *delayed;       /* not begun, and not due */
@@ -295,9 +303,9 @@ static void begin_all(void) {
     }
 }
 
-/* With the lock held: what is due is to begin. Returns how long nothing else will be, in ms. */
-static int begin_due(void) {
-    uint64_t now_ns = presto__clock_ns(), wait_ns = (uint64_t)IDLE_MS * NS_PER_MS;
+/* With the lock held: what is due is to begin. Returns how long nothing else will be. */
+static uint64_t begin_due(void) {
+    uint64_t now_ns = presto__clock_ns(), wait_ns = IDLE_NS;
     for (presto__http_call **at = &client.delayed; *at != NULL;) {
         presto__http_call *one = *at;
         if (one->due_ns <= now_ns) {
@@ -309,7 +317,7 @@ static int begin_due(void) {
             wait_ns = one->due_ns - now_ns;
         at = &one->next;
     }
-    return (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS);
+    return wait_ns;
 }
 
 /* With the lock held: take it out of those that run. */
@@ -369,28 +377,87 @@ static void call_ended(void) {
     pthread_mutex_lock(&client.lock);
 }
 
+/* libcurl's: which events of a socket are waited for. */
+static int take_interest(void *easy, int socket, int what, void *user, void *known) {
+    (void)easy, (void)user, (void)known;
+    struct epoll_event event = {.data.fd = socket};
+    if ((what & PRESTO__CURL_REMOVE) != 0) {
+        (void)epoll_ctl(client.epoll, EPOLL_CTL_DEL, socket, NULL);
+        return 0;
+    }
+    event.events = ((what & PRESTO__CURL_IN) != 0 ? (uint32_t)EPOLLIN : 0) |
+                   ((what & PRESTO__CURL_OUT) != 0 ? (uint32_t)EPOLLOUT : 0);
+    if (epoll_ctl(client.epoll, EPOLL_CTL_MOD, socket, &event) == 0)
+        return 0;
+    return epoll_ctl(client.epoll, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : -1;
+}
+
+/* libcurl's: when it wants to be called, in ms from now; -1: not at all. */
+static int take_timer(void *multi, long after_ms, void *user) {
+    (void)multi, (void)user;
+    client.timer_ns =
+        after_ms < 0 ? UINT64_MAX : presto__clock_ns() + (uint64_t)after_ms * NS_PER_MS;
+    return 0;
+}
+
+static void wake(void) {
+    const uint64_t one = 1;
+    ssize_t written = write(client.wake, &one, sizeof one);
+    (void)written; /* what is there already wakes it, too */
+}
+
+/* One event: work, or something at a socket. */
+static void take_event(const struct epoll_event *event) {
+    uint64_t count;
+    int running, what = 0;
+    if (event->data.fd == client.wake) {
+        ssize_t got = read(client.wake, &count, sizeof count);
+        (void)got;
+        return;
+    }
+    what |= (event->events & (EPOLLIN | EPOLLHUP)) != 0 ? PRESTO__CURL_IN : 0;
+    what |= (event->events & EPOLLOUT) != 0 ? PRESTO__CURL_OUT : 0;
+    what |= (event->events & EPOLLERR) != 0 ? PRESTO__CURL_ERR : 0;
+    (void)client.curl->multi_socket_action(client.multi, event->data.fd, what, &running);
+}
+
+/* Wait until something comes, or for so long, and do what is to be done then. */
+static void attend(uint64_t wait_ns) {
+    struct epoll_event events[MOST_EVENTS];
+    int running;
+    uint64_t now_ns = presto__clock_ns();
+    if (client.timer_ns <= now_ns)
+        wait_ns = 0;
+    else if (client.timer_ns - now_ns < wait_ns)
+        wait_ns = client.timer_ns - now_ns;
+    int count =
+        epoll_wait(client.epoll, events, MOST_EVENTS, (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS));
+    for (int i = 0; i < count; i++)
+        take_event(&events[i]);
+    if (client.timer_ns > presto__clock_ns())
+        return;
+    client.timer_ns = UINT64_MAX;
+    (void)client.curl->multi_socket_action(client.multi, PRESTO__CURL_TIMEOUT, 0, &running);
+}
+
 static void *serve(void *unused) {
     (void)unused;
     pthread_mutex_lock(&client.lock);
     while (!client.is_ending) {
-        int running = 0;
-        (void)begin_due();
+        uint64_t wait_ns = begin_due();
         if (client.has_unwanted)
             end_unwanted();
         begin_all();
+        if (client.ended != NULL) /* what could not begin */
+            call_ended();
+        bool may_begin = client.running_count < sizeof client.running / sizeof client.running[0];
+        bool has_more = (client.first != NULL && may_begin) || client.has_unwanted;
         pthread_mutex_unlock(&client.lock);
-        (void)client.curl->multi_perform(client.multi, &running);
+        attend(has_more ? 0 : wait_ns);
         pthread_mutex_lock(&client.lock);
         end_done();
         if (client.ended != NULL)
             call_ended();
-        int wait_ms = begin_due();
-        bool may_begin = client.running_count < sizeof client.running / sizeof client.running[0];
-        bool has_more = (client.first != NULL && may_begin) || client.has_unwanted;
-        pthread_mutex_unlock(&client.lock);
-        if (!has_more)
-            (void)client.curl->multi_poll(client.multi, NULL, 0, wait_ms, NULL);
-        pthread_mutex_lock(&client.lock);
     }
     while (client.delayed != NULL) {
         presto__http_call *one = client.delayed;
@@ -416,17 +483,23 @@ static void end_client(void) {
     pthread_mutex_unlock(&client.lock);
     if (!is_running)
         return;
-    (void)client.curl->multi_wakeup(client.multi);
+    wake();
     pthread_join(client.thread, NULL);
     for (size_t i = 0; i < client.handle_count; i++)
         client.curl->easy_cleanup(client.handles[i]);
     (void)client.curl->multi_cleanup(client.multi);
+    (void)close(client.epoll);
+    (void)close(client.wake);
 }
 
 /* In a child of fork: the thread is not there, and its connections are the parent's. */
 static void forget_client(void) {
     const pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     client.lock = lock;
+    if (client.curl != NULL) { /* the parent's are the same, and stay */
+        (void)close(client.epoll);
+        (void)close(client.wake);
+    }
     client.curl = NULL;
     client.multi = NULL;
     client.first = NULL;
@@ -455,11 +528,28 @@ static presto_status start(presto_error *err) {
     if (client.multi == NULL)
         return presto_fail_memory(err, sizeof client);
     (void)curl->multi_setopt(client.multi, PRESTO__CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
+    client.timer_ns = UINT64_MAX;
+    client.epoll = epoll_create1(EPOLL_CLOEXEC);
+    client.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = client.wake};
+    int failed =
+        client.epoll < 0 || client.wake < 0 ||
+                epoll_ctl(client.epoll, EPOLL_CTL_ADD, client.wake, &event) != 0
+            ? errno
+        : curl->multi_setopt(client.multi, PRESTO__CURLMOPT_SOCKETFUNCTION, take_interest) != 0 ||
+                curl->multi_setopt(client.multi, PRESTO__CURLMOPT_TIMERFUNCTION, take_timer) != 0
+            ? ENOSYS
+            : 0;
     client.curl = curl;
-    int failed = presto__thread_start(&client.thread, serve, NULL);
+    if (failed == 0)
+        failed = presto__thread_start(&client.thread, serve, NULL);
     if (failed != 0) {
         client.curl = NULL;
         (void)curl->multi_cleanup(client.multi);
+        if (client.epoll >= 0)
+            (void)close(client.epoll);
+        if (client.wake >= 0)
+            (void)close(client.wake);
         return presto_fail_errno(err, failed, NULL, "cannot start a thread");
     }
     return PRESTO_OK;
@@ -478,7 +568,7 @@ static void enter(presto__http_call *one, uint64_t delay_ns) {
         client.delayed = one;
     }
     if (!pthread_equal(pthread_self(), client.thread)) /* that one looks before it waits */
-        (void)client.curl->multi_wakeup(client.multi);
+        wake();
 }
 
 /* It is in the list still, so the thread has not seen it. */
@@ -509,7 +599,7 @@ static presto_status wait_for(presto__http_call *one, presto_error *err) {
             if (leave(one))
                 break;
             one->is_unwanted = client.has_unwanted = true;
-            (void)client.curl->multi_wakeup(client.multi);
+            wake();
         }
     }
     return status;
@@ -556,7 +646,7 @@ void presto__http_cancel(presto__http_call *call) {
     pthread_mutex_lock(&client.lock);
     if (client.curl != NULL && !call->is_done) {
         call->is_unwanted = client.has_unwanted = true;
-        (void)client.curl->multi_wakeup(client.multi);
+        wake();
     }
     pthread_mutex_unlock(&client.lock);
 }
