@@ -6,7 +6,7 @@
  */
 #include "frame_internal.h"
 
-#include "crc32c_short.h"
+#include "../../base/crc32c_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room frame: CRC-32C and the frames of TFRecord files, in memory.
+ * Room frame: the frames of TFRecord files, in memory, with their CRCs.
  * May see: base. Must not know: files, what a payload holds.
  * No state, no lock. Every comparison of a CRC is here.
  */
@@ -11,6 +11,7 @@
 #include <presto/shard.h>
 
 #include "../../base/bytes_internal.h"
+#include "../../base/crc32c_internal.h"
 #include "../records_internal.h"
 
 /*
@@ -61,8 +62,5 @@ typedef struct presto__frames_wanted {
  */
 size_t presto__frames_hop(const presto__frames_wanted *wanted, uint64_t offset,
                           uint64_t *offsets_out, size_t *bytes_out);
-
-/** The portable CRC-32C, on any processor: the reference for tests of presto_crc32c. */
-uint32_t presto__crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
 #endif

@@ -3,10 +3,11 @@
  * CRC-32C of a few bytes with the processor's instruction. For a record's header, a call into a
  * library costs several times the work itself. Only for functions compiled for PRESTO__CRC_TARGET.
  */
-#ifndef PRESTO_CRC32C_SHORT_H
-#define PRESTO_CRC32C_SHORT_H
+#ifndef PRESTO_CRC32C_INTERNAL_H
+#define PRESTO_CRC32C_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -53,5 +54,8 @@ PRESTO__CRC_TARGET static inline uint32_t presto__crc_short(uint32_t crc, const 
 #else
 #define PRESTO__CRC_SHORT 0
 #endif
+
+/** The portable CRC-32C, on any processor: the reference for tests of presto_crc32c. */
+uint32_t presto__crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
 #endif

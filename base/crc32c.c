@@ -3,11 +3,11 @@
  * CRC-32C with ISA-L, which selects a kernel for the processor at the first call. ISA-L works on
  * the bare register; the standard's inversion before and after is done here.
  */
-#include "frame_internal.h"
+#include "crc32c_internal.h"
 
 #include <isa-l/crc.h>
 
-#include "crc32c_short.h"
+#include <presto/crc32c.h>
 
 /* ISA-L's length is an int. */
 #define PIECE_BYTES ((size_t)1 << 30)
