@@ -11,8 +11,8 @@
     "that object storage is not read yet: mount it (gcsfuse, rclone mount, ...) and give the "     \
     "folder, or copy it"
 #define READ_ONLY                                                                                  \
-    "s3://BUCKET/KEY, so written, is read, and nothing is written there: mount it (mount-s3, "     \
-    "rclone mount, ...), or write to a folder"
+    "s3://BUCKET/KEY, so written, is read, and only datasets are written there (presto-write, "    \
+    "presto.Writer): mount it (mount-s3, rclone mount, ...), or write to a folder"
 #define NAMED                                                                                      \
     "of a web server, datasets that presto-write made are read, and files that are named; "        \
     "nothing is written there"

@@ -305,8 +305,9 @@ typedef struct presto__shard_summary {
 } presto__shard_summary;
 
 /**
- * Create `path` under a temporary name beside it (".<name>.partial"); it takes its own name in
- * presto__shard_writer_finish, so that nothing half-written looks whole.
+ * Begin the object `path`, of any kind that can be written. A file has a temporary name beside it
+ * (".<name>.<random>.partial") and takes its own in presto__shard_writer_finish, so that nothing
+ * half-written looks whole.
  */
 presto_status presto__shard_writer_open(const char *path,
                                         const presto__shard_writer_options *options,
@@ -320,8 +321,8 @@ presto_status presto__shard_writer_append(presto__shard_writer *writer, presto_s
                                           presto_error *err);
 
 /**
- * Flush, write the index, fsync, rename, fsync the folder. On failure nothing is left under
- * `path`.
+ * Flush, write the index, give both their names; of a file: fsync, rename, fsync the folder. Over a
+ * network the index comes second. On failure nothing is left under `path`.
  */
 presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
                                                 presto__shard_summary *summary_out,
@@ -335,7 +336,7 @@ static inline presto_status presto__shard_writer_finish(presto__shard_writer *wr
     return presto__shard_writer_finish_sized(writer, summary_out, err);
 }
 
-/** Free; if not finished, remove the temporary file. NULL is fine. */
+/** Free; if not finished, remove what was written. NULL is fine. */
 void presto__shard_writer_free(presto__shard_writer *writer);
 
 /**
@@ -361,7 +362,8 @@ void presto__dataset_info_free(presto_dataset_info *info);
 
 /**
  * Write `dir`/dataset.json: temporary name, fsync, rename, fsync of the folder (both only with
- * `sync`, without which a crash of the machine may lose it). Fills info->id.
+ * `sync`, without which a crash of the machine may lose it). Over a network, PRESTO_ERR_BUSY if one
+ * stands there. Fills info->id.
  */
 presto_status presto__dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
                                          presto_error *err);

@@ -140,6 +140,16 @@ bool presto__base64_decode(const char *text, uint8_t *out, size_t room, size_t *
     return true;
 }
 
+presto_status presto__md5(presto_span bytes, uint8_t digest[PRESTO__MD5_BYTES], presto_error *err) {
+    return library.md5(bytes.data, bytes.bytes, digest) == NULL
+               ? presto_fail_memory(err, bytes.bytes)
+               : PRESTO_OK;
+}
+
+void presto__md5_hex(const uint8_t digest[PRESTO__MD5_BYTES], char text[PRESTO__MD5_HEX_BYTES]) {
+    write_hex(digest, PRESTO__MD5_BYTES, text);
+}
+
 presto_status presto__md5_base64(presto_span bytes, char text[PRESTO__MD5_BASE64_BYTES],
                                  presto_error *err) {
     uint8_t digest[16];

@@ -12,6 +12,8 @@
 #define PRESTO__SHA256_BYTES 32
 #define PRESTO__SHA256_HEX_BYTES (2 * PRESTO__SHA256_BYTES + 1) /* with the 0 */
 #define PRESTO__SHA1_HEX_BYTES 41
+#define PRESTO__MD5_BYTES 16
+#define PRESTO__MD5_HEX_BYTES 33
 #define PRESTO__MD5_BASE64_BYTES 25 /* with the 0 */
 
 /** Load the library. PRESTO_ERR_UNSUPPORTED: it is not there; the message says which one, and why.
@@ -31,6 +33,10 @@ presto_status presto__sha1_hex(presto_span bytes, char text[PRESTO__SHA1_HEX_BYT
 /** MD5 as base64: S3 has it beside a customer's key. */
 presto_status presto__md5_base64(presto_span bytes, char text[PRESTO__MD5_BASE64_BYTES],
                                  presto_error *err);
+
+/** MD5 as it is, and as text: S3's ETags are made of it. */
+presto_status presto__md5(presto_span bytes, uint8_t digest[PRESTO__MD5_BYTES], presto_error *err);
+void presto__md5_hex(const uint8_t digest[PRESTO__MD5_BYTES], char text[PRESTO__MD5_HEX_BYTES]);
 
 /** Append bytes as base64. PRESTO_ERR_LIMIT: more than 256 MiB. */
 presto_status presto__base64_encode(presto_span bytes, presto_buffer *out, presto_error *err);

@@ -28,7 +28,7 @@ void presto__paths_done(presto__paths *paths) {
     *paths = (presto__paths){0};
 }
 
-static presto_status add(presto__paths *paths, const char *path, presto_error *err) {
+presto_status presto__paths_add(presto__paths *paths, const char *path, presto_error *err) {
     if (paths->count == paths->capacity) {
         size_t capacity = paths->capacity * 2 + 8;
         char **items = realloc(paths->items, capacity * sizeof *items);
@@ -50,13 +50,13 @@ static presto_status add_matches(presto__paths *paths, const char *pattern, pres
     errno = 0;
     int code = glob(pattern, 0, NULL, &found);
     if (code == GLOB_NOMATCH)
-        return add(paths, pattern, err);
+        return presto__paths_add(paths, pattern, err);
     if (code == GLOB_NOSPACE)
         return presto_fail_memory(err, strlen(pattern));
     if (code != 0)
         return presto_fail_errno(err, errno, pattern, "cannot look for what it matches");
     for (size_t i = 0; i < found.gl_pathc && status >= 0; i++)
-        status = add(paths, found.gl_pathv[i], err);
+        status = presto__paths_add(paths, found.gl_pathv[i], err);
     globfree(&found);
     return status;
 }
@@ -80,11 +80,11 @@ static presto_status want_name(void *user, const char *folder, const char *name,
 
 static presto_status add_found(void *user, const presto__listed *found, presto_error *err) {
     part_search *search = user;
-    return search->wants_files ? add(&search->found, found->path, err) : PRESTO_OK;
+    return search->wants_files ? presto__paths_add(&search->found, found->path, err) : PRESTO_OK;
 }
 
 static presto_status add_folder(void *user, const char *path, presto_error *err) {
-    return add(&((part_search *)user)->found, path, err);
+    return presto__paths_add(&((part_search *)user)->found, path, err);
 }
 
 static presto_status append(presto_buffer *path, const char *text, size_t bytes,
@@ -123,11 +123,12 @@ static presto_status match_rest(presto__paths *paths, const char *before, const 
     if (status == PRESTO_OK && special != NULL)
         status = presto__object_list(path, &list, err);
     else if (status == PRESTO_OK && presto__object_find(path, &info, NULL) == PRESTO_OK)
-        status = add(paths, path, err); /* behind the last pattern there were plain names */
+        status = presto__paths_add(paths, path,
+                                   err); /* behind the last pattern there were plain names */
     for (size_t i = 0; i < search.found.count && status >= 0; i++) {
         const char *found = search.found.items[i];
         if (search.wants_files) {
-            status = add(paths, found, err);
+            status = presto__paths_add(paths, found, err);
             continue;
         }
         folder.bytes = 0;
@@ -155,7 +156,7 @@ static presto_status add_listed(presto__paths *paths, const char *pattern, prest
     presto_error why;
     presto_status status = presto__object_find(pattern, &(presto__object_info){0}, &why);
     if (status == PRESTO_OK || pattern[bytes] == '\0' || !is_pattern(pattern + bytes))
-        return add(paths, pattern, err);
+        return presto__paths_add(paths, pattern, err);
     if (status != PRESTO_ERR_NOT_FOUND) {
         if (err != NULL)
             *err = why;
@@ -171,9 +172,9 @@ static presto_status add_listed(presto__paths *paths, const char *pattern, prest
     if (found.count > 1)
         qsort(found.items, found.count, sizeof *found.items, compare_paths);
     for (size_t i = 0; i < found.count && status >= 0; i++)
-        status = add(paths, found.items[i], err);
+        status = presto__paths_add(paths, found.items[i], err);
     if (found.count == 0 && status >= 0)
-        status = add(paths, pattern, err);
+        status = presto__paths_add(paths, pattern, err);
     presto__paths_done(&found);
     return status;
 }
@@ -182,10 +183,12 @@ static presto_status expand_one(presto__paths *paths, const char *path, presto_e
     const presto__storage_kind *kind = presto__storage_kind_of(path);
     struct stat info;
     if (!is_pattern(path))
-        return add(paths, path, err);
+        return presto__paths_add(paths, path, err);
     if (kind->is_remote) /* a '?' of a web server's URL is no pattern */
-        return kind->list == NULL ? add(paths, path, err) : add_listed(paths, path, err);
-    return lstat(path, &info) == 0 ? add(paths, path, err) : add_matches(paths, path, err);
+        return kind->list == NULL ? presto__paths_add(paths, path, err)
+                                  : add_listed(paths, path, err);
+    return lstat(path, &info) == 0 ? presto__paths_add(paths, path, err)
+                                   : add_matches(paths, path, err);
 }
 
 presto_status presto__paths_expand(const char *const *paths, size_t count, presto__paths *paths_out,

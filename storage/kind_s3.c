@@ -12,17 +12,19 @@
 #include <strings.h>
 #include <time.h>
 
+#include "crypto_internal.h"
 #include "kept_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
 #include "s3_list_internal.h"
+#include "s3_put_internal.h"
 #include "s3_settings_internal.h"
 #include "sigv4_internal.h"
 #include "texts_internal.h"
 
 #define SCHEME "s3://"
 #define MOST_BUCKET_BYTES 63
-#define MOST_SIGNED 12 /* headers */
+#define MOST_SIGNED 16 /* headers */
 
 typedef struct s3_address {
     presto__credentials *credentials;
@@ -176,7 +178,8 @@ static presto_status s3_make(const char *path, void **self_out, presto_error *er
 static presto_status add_signature(const s3_address *self, const presto__keys *keys,
                                    const presto__remote_wish *wish, presto__message *message,
                                    presto_error *err) {
-    char time_text[32], range[64];
+    char time_text[32], range[64], hash[PRESTO__SHA256_HEX_BYTES];
+    const char *payload_hash = PRESTO__NO_PAYLOAD;
     struct tm parts;
     time_t now = time(NULL);
     presto__named_value headers[MOST_SIGNED];
@@ -184,16 +187,26 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
     size_t count = 0;
     (void)gmtime_r(&now, &parts);
     strftime(time_text, sizeof time_text, "%Y%m%dT%H%M%SZ", &parts);
+    if (wish->body.bytes > 0 && strncmp(self->base, "https", 5) == 0) {
+        payload_hash = PRESTO__UNSIGNED_PAYLOAD; /* TLS protects it */
+    } else if (wish->body.bytes > 0) {
+        uint8_t digest[PRESTO__SHA256_BYTES];
+        PRESTO_TRY(presto__crypto_load(err));
+        PRESTO_TRY(presto__sha256(wish->body, digest, err));
+        presto__hex(digest, hash);
+        payload_hash = hash;
+    }
 #define ADD(header, text)                                                                          \
     headers[count++] = (presto__named_value){presto_span_of_text(header), presto_span_of_text(text)}
     ADD("host", self->host);
-    ADD("x-amz-content-sha256", PRESTO__NO_PAYLOAD);
+    ADD("x-amz-content-sha256", payload_hash);
     ADD("x-amz-date", time_text);
     if (keys->token != NULL)
         ADD("x-amz-security-token", keys->token);
     if (self->settings.pays)
         ADD("x-amz-request-payer", "requester");
-    if (self->settings.customer_key[0] != '\0' && wish->query_count == 0) { /* lists need none */
+    if (self->settings.customer_key[0] != '\0' &&
+        (wish->has_customer_key || (wish->method == NULL && wish->query_count == 0))) {
         ADD("x-amz-server-side-encryption-customer-algorithm", "AES256");
         ADD("x-amz-server-side-encryption-customer-key", self->settings.customer_key);
         ADD("x-amz-server-side-encryption-customer-key-MD5", self->settings.customer_md5);
@@ -206,14 +219,18 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
         ADD("range", range);
     }
 #undef ADD
+    for (size_t i = 0; i < wish->header_count && count < MOST_SIGNED; i++)
+        headers[count++] = wish->headers[i];
     const presto__sigv4_request request = {
-        .method = wish->is_checksum ? "HEAD" : "GET",
+        .method = wish->is_checksum      ? "HEAD"
+                  : wish->method != NULL ? wish->method
+                                         : "GET",
         .path = presto_span_of_text(self->path),
         .query = wish->query,
         .query_count = wish->query_count,
         .headers = headers,
         .header_count = count,
-        .payload_hash = PRESTO__NO_PAYLOAD,
+        .payload_hash = payload_hash,
         .time = time_text,
     };
     const presto__sigv4_signer signer = {keys->access_key, keys->secret_key, self->settings.region,
@@ -244,8 +261,14 @@ static presto_status write_all(const s3_address *self, const presto__keys *keys,
     }
     PRESTO_TRY(presto_buffer_append(&message->text, presto_span_of("", 1), err));
     PRESTO_TRY(presto__message_wish(message, wish, err));
+    if (wish->body.data != NULL) /* libcurl would call it a form */
+        PRESTO_TRY(presto__message_add(message, "Content-Type",
+                                       presto_span_of_text("application/octet-stream"), err));
     if (keys->access_key != NULL)
         return add_signature(self, keys, wish, message, err);
+    for (size_t i = 0; i < wish->header_count; i++)
+        PRESTO_TRY(presto__message_add(message, (const char *)wish->headers[i].name.data,
+                                       wish->headers[i].value, err));
     return wish->is_checksum ? presto__message_add(message, "x-amz-checksum-mode",
                                                    presto_span_of_text("ENABLED"), err)
                              : PRESTO_OK;
@@ -306,36 +329,36 @@ static bool s3_learn(void *user, const presto__http_answer *answer) {
     return is_new;
 }
 
-static const presto__address_type address = {
+const presto__address_type presto__s3_address = {
     .make = s3_make, .free = s3_free, .write = s3_write, .learn = s3_learn};
 
 static presto_status s3_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    const presto__remote_name name = {&presto__storage_s3, &presto__s3_address, path};
     if (presto__s3_is_bucket(path))
         return presto_fail_errno(err, EISDIR, path, "cannot read");
     return presto__remote_open(&name, object_out, info_out, err);
 }
 
 static presto_status s3_find(const char *path, presto__object_info *info_out, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    const presto__remote_name name = {&presto__storage_s3, &presto__s3_address, path};
     return presto__s3_find(&name, info_out, err);
 }
 
 static presto_status s3_checksum(const char *path, presto__object_checksum *checksum_out,
                                  presto_error *err) {
-    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    const presto__remote_name name = {&presto__storage_s3, &presto__s3_address, path};
     return presto__remote_checksum(&name, checksum_out, err);
 }
 
 static presto_status s3_list(const char *path, const presto__list *list, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    const presto__remote_name name = {&presto__storage_s3, &presto__s3_address, path};
     return presto__s3_list(&name, list, err);
 }
 
 /* Its whole beginning is requested, whatever the number of bytes. */
 static void s3_will_open(const char *path, uint64_t bytes) {
-    const presto__remote_name name = {&presto__storage_s3, &address, path};
+    const presto__remote_name name = {&presto__storage_s3, &presto__s3_address, path};
     (void)bytes;
     presto__remote_will_open(&name);
 }

@@ -3,7 +3,30 @@
 #ifndef PRESTO_STORAGE_KINDS_INTERNAL_H
 #define PRESTO_STORAGE_KINDS_INTERNAL_H
 
+#include "outlet_internal.h"
 #include "storage_internal.h"
+
+/** How a kind is written, as the functions of outlet_internal.h say. */
+typedef struct presto__outlet_kind {
+    presto_status (*open)(const char *path, bool sync, void **state_out, presto_error *err);
+    presto_status (*append)(void *state, presto_span bytes, presto_error *err);
+    presto_status (*seal)(void *state, uint32_t crc32c, presto_error *err);
+    presto_status (*look)(void *state, presto__object *object_out, presto_error *err);
+    presto_status (*finish)(void *state, presto_error *err);
+    void (*free)(void *state);
+    presto_status (*put)(const char *path, const presto_span *pieces, size_t count,
+                         const presto__put_how *how, presto_error *err);
+    presto_status (*remove)(const char *path, presto_error *err);
+    presto_status (*rename)(const char *from, const char *to, presto_error *err);
+    /* NULL: the kind has no versions. */
+    presto_status (*version)(const char *path, presto__version *version_out, presto_error *err);
+    /* Of an object that is open. */
+    void (*version_of)(presto__object object, presto__version *version_out);
+    /* NULL: it has no uploads. */
+    presto_status (*list_uploads)(const char *folder, presto__left_upload_fn tell, void *user,
+                                  presto_error *err);
+    presto_status (*abort_upload)(const char *path, const char *id, presto_error *err);
+} presto__outlet_kind;
 
 /** A kind. Its hooks are called by any thread; they know nothing of stops and of what is played. */
 struct presto__storage_kind {
@@ -44,6 +67,9 @@ struct presto__storage_kind {
 
 /** The kind that `path` is of. */
 const presto__storage_kind *presto__storage_kind_of(const char *path);
+
+extern const presto__outlet_kind presto__outlet_file;
+extern const presto__outlet_kind presto__outlet_s3;
 
 /** Files of this machine, and whatever it has mounted: every path that no other kind owns. */
 extern const presto__storage_kind presto__storage_file;

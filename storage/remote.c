@@ -133,7 +133,7 @@ static presto_status fail_answer(const char *path, const presto__remote_wish *wi
 
 /* ---- requests ---- */
 
-static presto_status wait_before(unsigned tries, presto_error *err) {
+presto_status presto__remote_wait(unsigned tries, presto_error *err) {
     uint64_t left_ns = presto__retry_wait_ns(tries);
     while (left_ns > 0) {
         uint64_t slice_ns = left_ns < SLICE_NS ? left_ns : SLICE_NS;
@@ -153,7 +153,8 @@ static presto_status send_once(const remote_target *to, const presto__remote_wis
     presto_status status = to->address->write(to->self, wish, &message, err);
     if (status == PRESTO_OK) {
         presto__http_request request = presto__message_request(&message);
-        request.method = wish->is_checksum ? "HEAD" : NULL;
+        request.method = wish->is_checksum ? "HEAD" : wish->method;
+        request.body = wish->body;
         request.data = to->data;
         request.most_bytes = to->most_bytes;
         status = presto__http_transfer(&request, answer, err);
@@ -170,22 +171,24 @@ static bool is_cut(const presto__remote_wish *wish, const presto__http_answer *a
     return is_range && !presto__answer_is_range(wish, answer);
 }
 
-/*
- * Until the answer is a success, or one that stays: 404, 412 and 416 are the caller's.
- * Returns: PRESTO_OK: `answer` is 200, 206 or 416; an error otherwise.
- */
-static presto_status ask(const remote_target *to, const presto__remote_wish *wish,
-                         presto__http_answer *answer, presto_error *err) {
+static bool is_success(const presto__remote_wish *wish, const presto__http_answer *answer) {
+    return answer->code == 200 || answer->code == 206 || answer->code == 416 ||
+           (answer->code == 204 && wish->method != NULL);
+}
+
+presto_status presto__remote_send(const presto__remote_target *to, const presto__remote_wish *wish,
+                                  presto__http_answer *answer, unsigned *tries_out,
+                                  presto_error *err) {
     unsigned learned = 0;
     const unsigned most_learned =
         to->address->most_learned > 0 ? to->address->most_learned : MOST_LEARNED;
     for (unsigned tries = 1;; tries++) {
+        *tries_out = tries;
         PRESTO_TRY(presto__stop_check(err));
         *answer = (presto__http_answer){.code = 0};
         PRESTO_TRY(send_once(to, wish, answer, err));
         bool came_cut = is_cut(wish, answer);
-        if (!came_cut && (answer->failed == 0 || answer->is_longer) &&
-            (answer->code == 200 || answer->code == 206 || answer->code == 416)) {
+        if (!came_cut && (answer->failed == 0 || answer->is_longer) && is_success(wish, answer)) {
             presto__retry_note_success();
             presto__ahead_note_success();
             if (to->address->see != NULL)
@@ -204,9 +207,28 @@ static presto_status ask(const remote_target *to, const presto__remote_wish *wis
                      presto_plural(answer->bytes), answer->content_range);
         }
         if (tries == MOST_TRIES || !presto__answer_may_pass(answer) || !presto__retry_allowed())
-            return fail_answer(to->path, wish, answer, tries, err);
-        PRESTO_TRY(wait_before(tries - 1, err));
+            return PRESTO_OK;
+        PRESTO_TRY(presto__remote_wait(tries - 1, err));
     }
+}
+
+presto_status presto__remote_fail(const char *path, const presto__remote_wish *wish,
+                                  const presto__http_answer *answer, unsigned tries,
+                                  presto_error *err) {
+    return fail_answer(path, wish, answer, tries, err);
+}
+
+/*
+ * Until the answer is a success, or one that stays: 404, 412 and 416 are the caller's.
+ * Returns: PRESTO_OK: `answer` is 200, 204, 206 or 416; an error otherwise.
+ */
+static presto_status ask(const remote_target *to, const presto__remote_wish *wish,
+                         presto__http_answer *answer, presto_error *err) {
+    unsigned tries;
+    PRESTO_TRY(presto__remote_send(to, wish, answer, &tries, err));
+    if ((answer->failed == 0 || answer->is_longer) && is_success(wish, answer))
+        return PRESTO_OK;
+    return fail_answer(to->path, wish, answer, tries, err);
 }
 
 presto_status presto__remote_ask(const presto__remote_target *to, const presto__remote_wish *wish,
@@ -309,6 +331,8 @@ static presto_status keep_beginning(remote_object *object, const presto__http_an
         return fail_ranges(object->path, err);
     if (answer->code == 200) /* all of it; or, of an empty one, nothing */
         bytes = answer->bytes;
+    else if (answer->code == 416 && answer->content_range[0] == '\0')
+        bytes = 0; /* it has no first byte */
     else if (!size_of(answer, &bytes) || (answer->code == 416 && bytes != 0) ||
              (answer->code == 206 &&
               answer->bytes != (bytes < HEAD_BYTES ? (size_t)bytes : HEAD_BYTES)))
@@ -514,6 +538,10 @@ presto_status presto__remote_look(presto__object object, const char *path,
     return PRESTO_OK;
 }
 
+const char *presto__remote_etag(presto__object object) {
+    return ((const remote_object *)object.state)->etag;
+}
+
 int presto__remote_number(presto__object object) {
     return (int)(((uintptr_t)object.state >> 4) & INT32_MAX);
 }
@@ -546,6 +574,8 @@ static presto_status find_one(const presto__remote_name *name, presto__object_in
     } else if (status == PRESTO_OK) {
         if (answer.code == 200) /* a server without ranges: who opens it is told */
             bytes = answer.length;
+        else if (answer.code == 416 && answer.content_range[0] == '\0')
+            bytes = 0;
         else if (!size_of(&answer, &bytes))
             status = fail_ranges(name->path, err);
     }
@@ -557,7 +587,7 @@ static presto_status find_one(const presto__remote_name *name, presto__object_in
 }
 
 /* Four bytes, big-endian, in base64. False: it is something else, as the CRC of the parts' CRCs. */
-static bool crc_of(const char *text, uint32_t *crc_out) {
+bool presto__remote_crc(const char *text, uint32_t *crc_out) {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint64_t bits = 0;
@@ -585,7 +615,7 @@ presto_status presto__remote_checksum(const presto__remote_name *name,
     PRESTO_TRY(status);
     presto__object_checksum checksum = {.bytes = answer.length};
     checksum.is_known =
-        crc_of(answer.crc32c, &checksum.crc32c) &&
+        presto__remote_crc(answer.crc32c, &checksum.crc32c) &&
         (answer.checksum_type[0] == '\0' || strcmp(answer.checksum_type, "FULL_OBJECT") == 0);
     *checksum_out = checksum;
     return PRESTO_OK;

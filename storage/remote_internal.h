@@ -21,6 +21,12 @@ typedef struct presto__remote_wish {
     const presto__named_value *query;
     size_t query_count;
     const char *what; /* is wanted of `path`, for messages: "its keys"; NULL: bytes of it */
+    /* Of what writes: */
+    const char *method;                 /* NULL: GET, or HEAD */
+    presto_span body;                   /* data NULL: none is sent */
+    const presto__named_value *headers; /* more of them, which are signed; in small letters */
+    size_t header_count;
+    bool has_customer_key; /* the object's bytes go there, or are named */
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */
@@ -102,6 +108,26 @@ uint64_t presto__retry_wait_ns(unsigned tries);
  */
 presto_status presto__remote_ask(const presto__remote_target *to, const presto__remote_wish *wish,
                                  presto__http_answer *answer, presto_error *err);
+
+/**
+ * The same, but whatever answer stays is the caller's, as one that could not be tried again is:
+ * answer->failed says so. *tries_out is how often it was sent.
+ * Returns: PRESTO_OK: look at the answer; PRESTO_ERR_STOPPED, _UNSUPPORTED, _MEMORY, ...: nobody
+ *          could be asked.
+ */
+presto_status presto__remote_send(const presto__remote_target *to, const presto__remote_wish *wish,
+                                  presto__http_answer *answer, unsigned *tries_out,
+                                  presto_error *err);
+/** Wait before the next try, after so many. PRESTO_ERR_STOPPED. */
+presto_status presto__remote_wait(unsigned tries, presto_error *err);
+/** An answer that is no success, as an error. */
+presto_status presto__remote_fail(const char *path, const presto__remote_wish *wish,
+                                  const presto__http_answer *answer, unsigned tries,
+                                  presto_error *err);
+/** The ETag of an open object, as it came. */
+const char *presto__remote_etag(presto__object object);
+/** The CRC-32C that a server has said: four bytes in base64. False: it is something else. */
+bool presto__remote_crc(const char *text, uint32_t *crc_out);
 
 /** What a storage calls the content of an object. Texts; NULL or "": it does not say that. */
 typedef struct presto__remote_version {

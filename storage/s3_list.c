@@ -139,7 +139,7 @@ static int digit_of(uint8_t c) {
 }
 
 /* In its place, as all clients of AWS do it: %XX is a byte, '+' is a space. */
-static presto_status decode(presto_span *key, presto_error *err) {
+presto_status presto__s3_key_decode(presto_span *key, presto_error *err) {
     uint8_t *to = (uint8_t *)(uintptr_t)key->data; /* the page's own */
     size_t bytes = 0;
     for (size_t i = 0; i < key->bytes; i++) {
@@ -167,7 +167,7 @@ static presto_status finish_keys(presto__s3_page *page, bool is_encoded, presto_
     for (size_t i = 0; i < page->count; i++) {
         presto_span *key = &page->items[i].key;
         if (is_encoded && key->bytes > 0)
-            PRESTO_TRY(decode(key, err));
+            PRESTO_TRY(presto__s3_key_decode(key, err));
         if (key->bytes == 0 || memchr(key->data, '\0', key->bytes) != NULL)
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "a key is empty, or has a NUL in it");

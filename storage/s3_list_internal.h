@@ -35,6 +35,10 @@ typedef struct presto__s3_page {
 presto_status presto__s3_page_parse(presto_span xml, presto__s3_page *page, presto_error *err);
 void presto__s3_page_done(presto__s3_page *page);
 
+/** Decode a key as it stands in a URL, in its place: its bytes are the caller's, with a 0 behind.
+ * PRESTO_ERR_SYNTAX: it is not encoded so. */
+presto_status presto__s3_key_decode(presto_span *key, presto_error *err);
+
 /** As presto__storage_kind.list. `name` is a folder, with or without a '/' at its end: all keys that
  * begin with it and a '/'. */
 presto_status presto__s3_list(const presto__remote_name *name, const presto__list *list,

@@ -147,6 +147,8 @@ typedef struct presto__paths {
  */
 presto_status presto__paths_expand(const char *const *paths, size_t count, presto__paths *paths_out,
                                    presto_error *err);
+/** Add a copy. */
+presto_status presto__paths_add(presto__paths *paths, const char *path, presto_error *err);
 void presto__paths_done(presto__paths *paths);
 
 /** Does it come over a network? Then each read costs a round trip, and bytes may be other ones than

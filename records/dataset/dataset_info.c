@@ -14,6 +14,7 @@
 #include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/json_limit_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "../records_internal.h"
 #include "dataset_internal.h"
 
@@ -175,6 +176,10 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
     char *text = json_dumps(json, JSON_INDENT(2));
     char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
     presto_status status;
+    bool is_remote = presto__path_is_remote(dir);
+    /* A folder has a lock. In a bucket, nobody else may have finished a dataset there. */
+    const presto__put_how how = {.condition = is_remote ? PRESTO__PUT_NEW : PRESTO__PUT_ANY,
+                             .sync = sync};
     if (text == NULL || path == NULL) {
         status = presto_fail_memory(err, strlen(dir));
     } else {
@@ -184,8 +189,8 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
         if (status < 0)
             presto_error_set_file(err, path);
         else
-            status = presto_file_replace(path, pieces, 2, sync, err);
-        if (status == PRESTO_OK && sync) {
+            status = presto__object_put(path, pieces, 2, &how, err);
+        if (status == PRESTO_OK && sync && !is_remote) {
             status = presto__sync_folder_of(path, err);
             if (status < 0)
                 unlink(path); /* after a failure no file claims that the dataset is whole */

@@ -2,6 +2,7 @@
 /* Saving what is whole, and writing indexes for files of others. */
 #include <presto/inspect.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ presto_status presto_repair_file_sized(const char *path, const char *out_path,
     presto__scan *scan = NULL;
     presto__shard_writer *writer = NULL;
     presto_repair_result result = {0};
+    if (presto__path_is_remote(out_path))
+        return presto_fail_errno(err, ENOENT, out_path, "cannot create");
     if (access(out_path, F_OK) == 0) {
         presto_status exists = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                            "exists already; the repaired file must be a new one");

@@ -19,6 +19,7 @@
 
 #include "../../base/file_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "../frame/frame_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -397,7 +398,7 @@ presto_status presto__index_write(const char *path, const presto__index_contents
     const presto_span pieces[] = {presto_span_of(prefix, sizeof prefix),
                                   presto_span_of(offsets, (size_t)(count + 1) * 8),
                                   presto_span_of(crcs, (size_t)blocks * CRC_BYTES)};
-    status = presto_file_replace(path, pieces, 3, sync, err);
+    status = presto__object_put(path, pieces, 3, &(presto__put_how){.sync = sync}, err);
     free(crcs);
     return status;
 }
@@ -433,6 +434,8 @@ presto_status presto__shard_index_write(const char *data_path, const uint64_t *o
     presto__object object;
     uint8_t head[512];
     size_t got = 0;
+    if (presto__path_is_remote(data_path))
+        return presto_fail_errno(err, ENOENT, data_path, "cannot write an index beside");
     PRESTO_TRY(presto__object_open(data_path, &object, &info, err));
     char *path = presto__index_name(data_path);
     presto_status status = path == NULL

@@ -164,7 +164,9 @@ presto_status presto__shard_keep_index(presto_shard *shard, presto_error *err) {
         .count = found->record_count,
     };
     presto_status status = PRESTO_END;
-    if (how == PRESTO_KEEP_INDEX_BESIDE && !shard->name_is_taken)
+    /* Who reads from a bucket does not write there. */
+    if (how == PRESTO_KEEP_INDEX_BESIDE && !shard->name_is_taken &&
+        !presto__path_is_remote(shard->path))
         status = write_beside(shard, &contents, err);
     if (status != PRESTO_OK)
         status = write_apart(shard, &contents, err);

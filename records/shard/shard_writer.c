@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing one TFRecord file: frames are gathered in a buffer and written in large pieces under a
- * temporary name. The offsets for the index and the CRC of the file are collected on the way.
+ * Writing one TFRecord file: frames are gathered in a buffer and written in large pieces, wherever it
+ * is stored. It has no name before it is whole. The offsets for the index and the CRC of the file are collected on the way.
  */
 #include <presto/shard.h>
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "../frame/frame_internal.h"
 #include "../records_internal.h"
 #include "shard_internal.h"
@@ -27,20 +24,17 @@
 /* Frames up to this size are made in the pending buffer; bytes behind a piece are moved to its
  * front. */
 #define SMALL_BYTES (PIECE_BYTES / 2)
-/* This much is written before the kernel is asked to start writing to the disk. */
-#define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
 struct presto__shard_writer {
     char *path;
-    presto__partial partial; /* its fd is -1 before it is open and when it is closed */
+    presto__outlet *outlet;
     presto__shard_writer_options options;
     presto_status failed; /* < 0: an append failed, the file cannot be finished */
     presto__shard_summary summary;
-    uint64_t started_bytes; /* bytes of the file that the disk has or was asked to write */
-    uint64_t offset;        /* in the framed stream */
-    presto_buffer pending;  /* framed bytes not yet passed on, less than a piece */
-    presto_buffer offsets;  /* one u64 a record */
-    presto_buffer output;   /* of a piece: compressed bytes not yet written */
+    uint64_t offset;       /* in the framed stream */
+    presto_buffer pending; /* framed bytes not yet passed on, less than a piece */
+    presto_buffer offsets; /* one u64 a record */
+    presto_buffer output;  /* of a piece: compressed bytes not yet written */
     z_stream zlib;
     bool zlib_ready;
 };
@@ -73,7 +67,7 @@ static presto_status start(presto__shard_writer *writer, const char *path, prest
         writer->zlib.next_out = writer->output.data;
         writer->zlib.avail_out = PIECE_BYTES;
     }
-    return presto__partial_open(path, &writer->partial, err);
+    return presto__outlet_open(path, writer->options.sync, &writer->outlet, err);
 }
 
 presto_status presto__shard_writer_open(const char *path,
@@ -86,7 +80,6 @@ presto_status presto__shard_writer_open(const char *path,
     if (writer == NULL)
         return presto_fail_memory(err, sizeof *writer);
     writer->options = taken;
-    writer->partial = (presto__partial){.fd = -1, .lock = -1};
     presto_status status = start(writer, path, err);
     if (status < 0) {
         presto__shard_writer_free(writer);
@@ -103,13 +96,7 @@ static presto_status write_out(presto__shard_writer *writer, presto_span bytes, 
         return PRESTO_OK;
     writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
     writer->summary.stored_bytes += bytes.bytes;
-    PRESTO_TRY(presto__write_all(writer->partial.fd, writer->path, bytes, err));
-    uint64_t dirty = writer->summary.stored_bytes - writer->started_bytes;
-    if (writer->options.sync && dirty >= WRITEBACK_BYTES) {
-        presto__start_writeback(writer->partial.fd, writer->started_bytes, dirty);
-        writer->started_bytes += dirty;
-    }
-    return PRESTO_OK;
+    return presto__outlet_append(writer->outlet, bytes, err);
 }
 
 /* Z_FINISH: nothing follows. */
@@ -257,9 +244,18 @@ presto_status presto__shard_writer_append_frames(presto__shard_writer *writer, p
 /* ---- the end ---- */
 
 static presto_status write_index(presto__shard_writer *writer, presto_error *err) {
+    presto__object object;
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
-    const presto__index_data data = {.object = presto__object_of_file(writer->partial.fd),
+    char *path = presto__index_name(writer->path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(writer->path));
+    presto_status status = presto__outlet_look(writer->outlet, &object, err);
+    if (status < 0) {
+        free(path);
+        return status;
+    }
+    const presto__index_data data = {.object = object,
                                      .path = writer->path,
                                      .bytes = writer->summary.stored_bytes,
                                      .plain = writer->options.compression == PRESTO_FILE_PLAIN};
@@ -270,34 +266,25 @@ static presto_status write_index(presto__shard_writer *writer, presto_error *err
         .offsets = (const uint64_t *)(const void *)writer->offsets.data,
         .count = writer->summary.records,
     };
-    char *path = presto__index_name(writer->path);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(writer->path));
-    presto_status status = presto__index_write(path, &contents, writer->options.sync, err);
+    status = presto__index_write(path, &contents, writer->options.sync, err);
+    presto__object_close(&object);
     free(path);
     return status;
 }
 
-/* Everything up to the rename. A failure here leaves only the temporary file. */
+/* Everything up to the name. A failure here leaves nothing under it. */
 static presto_status complete(presto__shard_writer *writer, presto_error *err) {
     PRESTO_TRY(hand_on(writer, presto_buffer_span(&writer->pending), err));
     if (writer->options.compression != PRESTO_FILE_PLAIN)
         PRESTO_TRY(deflate_out(writer, presto_span_of(NULL, 0), Z_FINISH, err));
-    if (writer->options.sync && fsync(writer->partial.fd) != 0)
-        return presto_fail_errno(err, errno, writer->path, "cannot sync");
-    if (writer->options.write_index)
-        PRESTO_TRY(write_index(writer, err));
-    int fd = writer->partial.fd;
-    writer->partial.fd = -1;
-    if (close(fd) != 0)
-        return presto_fail_errno(err, errno, writer->path, "cannot close");
-    return PRESTO_OK;
+    PRESTO_TRY(presto__outlet_seal(writer->outlet, writer->summary.crc32c, err));
+    return writer->options.write_index ? write_index(writer, err) : PRESTO_OK;
 }
 
 static void remove_index(const char *path) {
     char *index = presto__index_name(path);
     if (index != NULL)
-        unlink(index);
+        (void)presto__object_remove(index, NULL);
     free(index);
 }
 
@@ -308,26 +295,17 @@ presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
         return refuse(writer, err);
     PRESTO_TRY(presto__result_check(summary_out, err));
     presto_status status = complete(writer, err);
-    bool named = false;
     /* An index of an earlier file of this name would not fit, but should not stay here. */
     if (status == PRESTO_OK && !writer->options.write_index)
         remove_index(writer->path);
-    if (status == PRESTO_OK) {
-        named = rename(writer->partial.path, writer->path) == 0;
-        if (!named)
-            status = presto_fail_errno(err, errno, writer->path, "cannot rename to");
-    }
-    if (named && writer->options.sync)
-        status = presto__sync_folder_of(writer->path, err);
+    if (status == PRESTO_OK)
+        status = presto__outlet_finish(writer->outlet, err);
     if (status < 0) {
-        if (named)
-            unlink(writer->path);
         if (writer->options.write_index)
             remove_index(writer->path);
         writer->failed = status;
         return status;
     }
-    presto__partial_done(&writer->partial); /* nothing to remove any more */
     writer->failed = PRESTO_ERR_STOPPED;
     presto__result_give(summary_out, &writer->summary, sizeof writer->summary);
     return PRESTO_OK;
@@ -336,11 +314,7 @@ presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
 void presto__shard_writer_free(presto__shard_writer *writer) {
     if (writer == NULL)
         return;
-    if (writer->partial.fd >= 0)
-        close(writer->partial.fd);
-    if (writer->partial.path != NULL)
-        unlink(writer->partial.path);
-    presto__partial_done(&writer->partial);
+    presto__outlet_free(writer->outlet);
     if (writer->zlib_ready)
         deflateEnd(&writer->zlib);
     presto_buffer_done(&writer->pending);
