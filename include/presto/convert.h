@@ -34,7 +34,7 @@ typedef void (*presto_note_fn)(void *user, const char *note);
 
 typedef struct presto_convert_options {
     size_t struct_bytes; /* set by presto_convert_options_defaults */
-    const char *dir;     /* where the dataset goes. Required */
+    const char *dir;     /* where the dataset goes: a folder, or "s3://BUCKET/KEY". Required */
     /* Whose steps run. Borrowed during the call. NULL: records are stored again as they are. */
     const presto_pipeline *pipeline;
     const char *up_to; /* representation to store; NULL: that of
@@ -95,6 +95,9 @@ typedef struct presto_convert_result {
     uint64_t dropped_tokens, padded_tokens;
     const char
         *stored; /* the representation stored. Borrowed from the pipeline; NULL without one */
+    /* To a bucket: requests that write or look at what stands there, all that were sent again included;
+     * of these, those sent again; bytes of objects. Of the process meanwhile; 0 for a folder. */
+    uint64_t sent_requests, sent_retries, sent_bytes;
 } presto_convert_result;
 
 /**
@@ -130,6 +133,58 @@ static inline presto_status presto_convert(const char *const *paths, size_t path
     result_out->struct_bytes = sizeof *result_out;
     return presto_convert_sized(paths, path_count, options, result_out, err);
 }
+
+/* ---- what runs that died have left ---- */
+
+typedef enum presto_left_kind {
+    PRESTO_LEFT_OBJECT, /* a file, or an object of a bucket */
+    PRESTO_LEFT_UPLOAD, /* an upload to a bucket that has begun: it costs, and cannot be read */
+    PRESTO_LEFT_BUSY,   /* a folder that is being written: nothing of it is removed */
+} presto_left_kind;
+
+/** Borrowed during the call. */
+typedef struct presto_left {
+    const char *path;
+    presto_left_kind kind;
+    uint64_t bytes;  /* of an object */
+    int64_t since_s; /* since 1970; 0: not known */
+    bool is_removed; /* asked for, and done */
+    bool is_young;   /* it may belong to a run that is alive on another machine */
+} presto_left;
+
+/** False: that is enough. */
+typedef bool (*presto_left_fn)(void *user, const presto_left *left);
+
+typedef struct presto_clean_options {
+    size_t struct_bytes; /* set by presto_clean_options_defaults */
+    bool removes;        /* what is found; default false: it is only told */
+    double older_than_s; /* what may be of a living run on another machine is removed only if it is
+                            older. Default 86,400: a day */
+    presto_left_fn on_left; /* NULL: nobody is told */
+    void *on_left_user;
+    presto_stop_fn should_stop; /* NULL: never */
+    void *should_stop_user;
+} presto_clean_options;
+
+PRESTO_API void presto_clean_options_init(presto_clean_options *options, size_t struct_bytes);
+static inline void presto_clean_options_defaults(presto_clean_options *options) {
+    presto_clean_options_init(options, sizeof *options);
+}
+
+/**
+ * Find what conversions and writers that ended too early have left in the folder `dir`, or below it:
+ * in folders with a progress file, all that a conversion names; beside dataset.json, only what is not
+ * part of the dataset; in a bucket, uploads that have begun. Whatever else is there is left alone.
+ *
+ * A run is alive if its process is one of this machine and alive; what is not known to be dead is
+ * removed only if it is older than options->older_than_s. After a removal nothing can be resumed.
+ *
+ * Returns: PRESTO_OK; PRESTO_ERR_UNSUPPORTED: nothing is written to such a place; PRESTO_ERR_IO,
+ *          _MEMORY, _STOPPED.
+ * Threads: any.
+ */
+PRESTO_API presto_status presto_clean(const char *dir, const presto_clean_options *options,
+                                      presto_error *err);
 
 #ifdef __cplusplus
 }

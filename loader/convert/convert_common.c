@@ -157,6 +157,12 @@ void presto__conversion_fill_result(const presto__conversion *job,
                                     .threads = job->folder == PRESTO__FOLDER_WHOLE || job->is_fed
                                                    ? job->options->threads
                                                    : job->stats.threads};
+    presto__sent sent = presto__sent_count();
+    if (presto__path_is_remote(job->dir)) {
+        result.sent_requests = sent.requests - job->sent_before.requests;
+        result.sent_retries = sent.retries - job->sent_before.retries;
+        result.sent_bytes = sent.bytes - job->sent_before.bytes;
+    }
     /* What is whole does not say why samples are not in it. */
     if (job->folder != PRESTO__FOLDER_WHOLE)
         result.dropped = result.skipped - presto__progress_file_skipped(&job->progress);

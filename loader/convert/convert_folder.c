@@ -3,7 +3,6 @@
  * The folder of a conversion: may it be written to; which shards of an earlier run belong to the
  * same job; what is removed if the conversion fails.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "../../base/paths_internal.h"
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "convert_internal.h"
 
 #define INDEX ".index"
@@ -81,28 +81,63 @@ static bool is_temporary_name(const presto__conversion *job, const char *name, b
     return is_whole_name(job, stem);
 }
 
-/* Check what is in the folder. Temporary files of a run that died are removed. */
-static presto_status check_entries(const presto__conversion *job, DIR *folder, presto_error *err) {
-    for (;;) {
-        errno = 0;
-        const struct dirent *entry = readdir(folder);
-        if (entry == NULL)
-            return errno == 0 ? PRESTO_OK
-                              : presto_fail_errno(err, errno, job->dir, "cannot read folder");
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-            strcmp(name, PRESTO_LOCK_FILE) == 0)
-            continue;
-        /* A run that dies before it has a progress file leaves only its temporary file. */
-        bool is_first = false;
-        bool is_temporary = is_temporary_name(job, name, &is_first);
-        if (job->folder == PRESTO__FOLDER_UNSEEN && !is_first)
-            return fail_folder(job, "is not empty (it holds ", name, ")", err);
-        if (!is_temporary && !is_whole_name(job, name))
-            return fail_folder(job, "holds ", name, ", which is not part of the conversion", err);
-        if (is_temporary && unlinkat(dirfd(folder), name, 0) != 0)
-            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
-    }
+/* ---- names in the folder ---- */
+
+typedef struct names_reading {
+    const presto__conversion *job;
+    presto__paths names;
+} names_reading;
+
+/* A run that dies before it has a progress file leaves only its temporary file. */
+static presto_status take_name(names_reading *reading, const char *name, presto_error *err) {
+    const presto__conversion *job = reading->job;
+    bool is_first = false;
+    if (strcmp(name, PRESTO_LOCK_FILE) == 0)
+        return PRESTO_OK;
+    if (strcmp(name, PRESTO_PROGRESS_FILE) == 0 && job->folder == PRESTO__FOLDER_UNSEEN &&
+        presto__path_is_remote(job->dir))
+        return PRESTO_OK; /* made since it was looked for: who cannot make it is told */
+    bool is_temporary = is_temporary_name(job, name, &is_first);
+    if (job->folder == PRESTO__FOLDER_UNSEEN && !is_first)
+        return fail_folder(job, "is not empty (it holds ", name, ")", err);
+    if (!is_temporary && !is_whole_name(job, name))
+        return fail_folder(job, "holds ", name, ", which is not part of the conversion", err);
+    return presto__paths_add(&reading->names, name, err);
+}
+
+static presto_status take_found(void *user, const presto__listed *found, presto_error *err) {
+    return take_name(user, found->name, err);
+}
+
+static presto_status take_inner_folder(void *user, const char *path, presto_error *err) {
+    const char *slash = strrchr(path, '/');
+    return take_name(user, slash == NULL ? path : slash + 1, err);
+}
+
+/* All names in the folder; each is one that a conversion gives. The caller frees them, also on
+ * failure. */
+static presto_status list_names(names_reading *reading, presto_error *err) {
+    const presto__list list = {
+        .user = reading, .found = take_found, .folder = take_inner_folder, .is_shallow = true};
+    return presto__object_list(reading->job->dir, &list, err);
+}
+
+static presto_status remove_name(const presto__conversion *job, const char *name,
+                                 presto_error *err) {
+    char *path = presto__join_path(job->dir, name);
+    presto_status status =
+        path == NULL ? presto_fail_memory(err, strlen(name)) : presto__object_remove(path, err);
+    free(path);
+    return status;
+}
+
+/* Temporary files of a run that died are removed. */
+static presto_status remove_temporary(const names_reading *reading, presto_error *err) {
+    bool is_first;
+    for (size_t i = 0; i < reading->names.count; i++)
+        if (is_temporary_name(reading->job, reading->names.items[i], &is_first))
+            PRESTO_TRY(remove_name(reading->job, reading->names.items[i], err));
+    return PRESTO_OK;
 }
 
 /* Could the shards, by their records and sizes, be those of this job? */
@@ -207,15 +242,18 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
 
 /* ---- what an interrupted run left ---- */
 
-/* Is there a file of this name, of `bytes` bytes (0: any size)? */
+/* Is there an object of this name, of `bytes` bytes (0: any size)? A link is none. */
 static bool stands(const presto__conversion *job, const char *name, const char *suffix,
                    uint64_t bytes) {
     char file[PRESTO__SHARD_NAME_BYTES + 8];
     snprintf(file, sizeof file, "%s%s", name, suffix);
     char *path = presto__join_path(job->dir, file);
-    struct stat info;
-    bool found = path != NULL && lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-                 (bytes == 0 || (uint64_t)info.st_size == bytes);
+    presto__object_info info;
+    struct stat linked;
+    bool is_link = path != NULL && !presto__path_is_remote(path) && lstat(path, &linked) == 0 &&
+                   S_ISLNK(linked.st_mode);
+    bool found = path != NULL && !is_link && presto__object_find(path, &info, NULL) == PRESTO_OK &&
+                 info.type == PRESTO__OBJECT_FILE && (bytes == 0 || info.bytes == bytes);
     free(path);
     return found;
 }
@@ -270,14 +308,18 @@ static void drop_missing(presto__conversion *job) {
 }
 
 /* Give a file of shard `shard` the name that it has in an unfinished run. */
-static presto_status rename_back(const presto__conversion *job, int folder, const char *name,
-                                 size_t shard, presto_error *err) {
+static presto_status rename_back(const presto__conversion *job, const char *name, size_t shard,
+                                 presto_error *err) {
     char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
     presto__conversion_working_name(job, shard, working);
     snprintf(index, sizeof index, "%s" INDEX, working);
-    if (renameat(folder, name, folder, presto__ends_with(name, INDEX) ? index : working) != 0)
-        return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
-    return PRESTO_OK;
+    char *from = presto__join_path(job->dir, name);
+    char *to = presto__join_path(job->dir, presto__ends_with(name, INDEX) ? index : working);
+    presto_status status = from == NULL || to == NULL ? presto_fail_memory(err, strlen(name))
+                                                      : presto__object_rename(from, to, err);
+    free(from);
+    free(to);
+    return status;
 }
 
 /*
@@ -285,7 +327,8 @@ static presto_status rename_back(const presto__conversion *job, int folder, cons
  * one: the end of a shard depends on its content, so later shards are removed. If all are there,
  * only their names may be missing.
  */
-static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
+static presto_status keep_whole_shards(presto__conversion *job, const presto__paths *names,
+                                       presto_error *err) {
     presto__progress_file *progress = &job->progress;
     bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
     if (!presto__conversion_by_size(job)) {
@@ -295,34 +338,29 @@ static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, pre
     size_t whole = count_standing(job);
     if (is_complete && whole == job->shard_count && !job->is_fed)
         return PRESTO_OK;
-    rewinddir(folder);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        const char *name = entry->d_name;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i];
         size_t shard = shard_of(job, name);
         if (shard == SIZE_MAX)
             continue;
-        if (shard >= whole && unlinkat(dirfd(folder), name, 0) != 0)
-            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
-        if (shard < whole && name[0] != '.')
-            PRESTO_TRY(rename_back(job, dirfd(folder), name, shard, err));
+        if (shard >= whole)
+            PRESTO_TRY(remove_name(job, name, err));
+        else if (name[0] != '.')
+            PRESTO_TRY(rename_back(job, name, shard, err));
     }
     presto__progress_file_keep(progress, whole);
     job->shard_count = 0;
     return PRESTO_OK;
 }
 
-/* Read the progress file and check that it belongs to this job. */
-static presto_status read_progress(presto__conversion *job, const char *text, presto_error *err) {
-    presto_status status = presto__progress_file_read(job->dir, &job->progress, err);
-    if (status == PRESTO_ERR_NOT_FOUND)
-        return PRESTO_OK;
-    PRESTO_TRY(status);
+/* Does the progress that was read belong to this job? */
+static presto_status check_progress(presto__conversion *job, const char *text, presto_error *err) {
     job->folder = PRESTO__FOLDER_BEGUN;
     if (!job->options->resume)
         return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
                            err);
     uint64_t most = job->is_fed && job->sample_count == 0 ? UINT64_MAX : job->sample_count;
-    status = presto__progress_file_compare(&job->progress, text, err);
+    presto_status status = presto__progress_file_compare(&job->progress, text, err);
     if (status >= 0)
         status = presto__progress_file_check_places(&job->progress,
                                                     presto__conversion_regroups(job), most, err);
@@ -339,17 +377,43 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
     return PRESTO_OK;
 }
 
-static presto_status take_unfinished(presto__conversion *job, const char *text, presto_error *err) {
-    PRESTO_TRY(read_progress(job, text, err));
-    DIR *folder = opendir(job->dir);
-    if (folder == NULL)
-        return presto_fail_errno(err, errno, job->dir, "cannot open folder");
-    presto_status status = check_entries(job, folder, err);
-    if (status == PRESTO_OK && job->folder == PRESTO__FOLDER_BEGUN)
-        status = keep_whole_shards(job, folder, err);
-    closedir(folder);
+/* In a bucket an object is written only where none is: shards that nobody has noted go. */
+static presto_status remove_unlisted(const presto__conversion *job, const presto__paths *names,
+                                     presto_error *err) {
+    const presto__progress_file *progress = &job->progress;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t shard = shard_of(job, names->items[i]);
+        bool is_listed = shard == SIZE_MAX;
+        for (size_t at = 0; at < progress->shard_count && !is_listed; at++)
+            is_listed = progress->shards[at].number == shard;
+        if (!is_listed)
+            PRESTO_TRY(remove_name(job, names->items[i], err));
+    }
+    return PRESTO_OK;
+}
+
+/* What is in the folder, beside the progress, which was read. */
+static presto_status take_entries(presto__conversion *job, presto_error *err) {
+    names_reading reading = {.job = job};
+    presto_status status = list_names(&reading, err);
+    if (status >= 0)
+        status = remove_temporary(&reading, err);
+    if (status >= 0 && job->folder == PRESTO__FOLDER_BEGUN)
+        status = keep_whole_shards(job, &reading.names, err);
+    if (status >= 0 && job->bucket_lock != NULL && !presto__conversion_by_size(job))
+        status = remove_unlisted(job, &reading.names, err);
+    presto__paths_done(&reading.names);
     job->skipped_before = presto__progress_file_skipped(&job->progress);
     return status;
+}
+
+static presto_status take_unfinished(presto__conversion *job, const char *text, presto_error *err) {
+    presto_status status = presto__progress_file_read(job->dir, &job->progress, err);
+    if (status == PRESTO_OK)
+        status = check_progress(job, text, err);
+    if (status < 0 && status != PRESTO_ERR_NOT_FOUND)
+        return status;
+    return take_entries(job, err);
 }
 
 static presto_status check_is_folder(const presto__conversion *job, presto_error *err) {
@@ -403,6 +467,88 @@ static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
     return status;
 }
 
+/* ---- in a bucket ---- */
+
+/* A larger object cannot get its name, which takes a copy. */
+#define MOST_COPIED_BYTES (UINT64_C(5) << 30)
+
+static presto_status check_bucket(const presto__conversion *job, presto_error *err) {
+    PRESTO_TRY(presto__path_check_writable(job->dir, err));
+    if (!presto__conversion_by_size(job) || job->options->shard_bytes <= MOST_COPIED_BYTES)
+        return PRESTO_OK;
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                    "in a bucket, shards that end by their size have at most 5 GiB, as each is "
+                    "copied to its name in the end: give a number of shards instead");
+    presto_error_set_file(err, job->dir);
+    return status;
+}
+
+/* Nothing is there yet. Another process may have come and gone since that was seen. */
+static presto_status begin_bucket(presto__conversion *job, char **text, presto_error *err) {
+    bool is_dataset = false;
+    PRESTO_TRY(take_entries(job, err));
+    job->progress.job = *text;
+    *text = NULL;
+    PRESTO_TRY(presto__bucket_lock_make(job->dir, &job->progress, &job->bucket_lock, err));
+    presto_status status = presto__path_is_dataset(job->dir, &is_dataset, err);
+    if (status == PRESTO_OK && is_dataset)
+        status = fail_folder(job, "holds a whole dataset already", "", "", err);
+    if (status < 0)
+        (void)remove_name(job, PRESTO_PROGRESS_FILE, NULL);
+    return status;
+}
+
+/*
+ * Read the progress of an earlier run, and become the owner. What that run had asked for before it
+ * died may be done later, so the file is read again as long as it is that run's. PRESTO_ERR_NOT_FOUND:
+ * there is none.
+ */
+static presto_status read_and_take(presto__conversion *job, const char *text, presto_error *err) {
+    presto__bucket_lock *before = NULL;
+    presto_status status = PRESTO_ERR_BUSY;
+    for (int i = 0; status == PRESTO_ERR_BUSY && i < LOCK_TRIES; i++) {
+        presto__owner_state owner;
+        presto__progress_file_done(&job->progress);
+        status = presto__bucket_lock_read(job->dir, &job->progress, &job->bucket_lock, &owner, err);
+        if (status == PRESTO_OK)
+            status = check_progress(job, text, err);
+        if (status < 0)
+            break;
+        bool is_same = before == NULL || presto__bucket_lock_is_same(before, job->bucket_lock);
+        status = presto__bucket_lock_take_over(job->bucket_lock, &job->progress, err);
+        if (status != PRESTO_ERR_BUSY || !is_same)
+            break;
+        presto__bucket_lock_free(before);
+        before = job->bucket_lock;
+        job->bucket_lock = NULL;
+    }
+    presto__bucket_lock_free(before);
+    return status;
+}
+
+static presto_status open_bucket(presto__conversion *job, char **text, presto_error *err) {
+    bool is_dataset = false;
+    job->sent_before = presto__sent_count();
+    PRESTO_TRY(check_bucket(job, err));
+    PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
+    if (is_dataset && job->options->resume)
+        return take_finished(job, err);
+    if (is_dataset)
+        return fail_folder(job, "holds a whole dataset already", "", "", err);
+    presto_status status = read_and_take(job, *text, err);
+    if (status == PRESTO_OK) {
+        /* What the run that died had begun; if it is alive, it ends with an error. */
+        PRESTO_TRY(presto__uploads_abort_all(job->dir, NULL, err));
+        status = take_entries(job, err);
+    } else if (status == PRESTO_ERR_NOT_FOUND) {
+        status = begin_bucket(job, text, err);
+    }
+    if (status == PRESTO_OK)
+        job->folder = PRESTO__FOLDER_OURS;
+    return status;
+}
+
 static presto_status open_folder(presto__conversion *job, char **text, presto_error *err) {
     bool is_dataset = false;
     PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
@@ -426,20 +572,27 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
     char *text = job_text(job);
     if (text == NULL)
         return presto_fail_memory(err, 0);
-    presto_status status = open_folder(job, &text, err);
+    presto_status status = presto__path_is_remote(job->dir) ? open_bucket(job, &text, err)
+                                                            : open_folder(job, &text, err);
     free(text);
     return status;
 }
 
 presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err) {
+    if (job->bucket_lock != NULL)
+        return presto__bucket_lock_check(job->bucket_lock, err);
     return job->lock == NULL ? PRESTO_OK : presto_folder_lock_check(job->lock, err);
 }
 
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err) {
     if (job->folder != PRESTO__FOLDER_BEHIND)
         return PRESTO_OK;
-    PRESTO_TRY(presto__conversion_check_folder(job, err));
-    PRESTO_TRY(presto__progress_file_write(job->dir, &job->progress, job->options->sync, err));
+    if (job->bucket_lock != NULL) {
+        PRESTO_TRY(presto__bucket_lock_write(job->bucket_lock, &job->progress, err));
+    } else {
+        PRESTO_TRY(presto__conversion_check_folder(job, err));
+        PRESTO_TRY(presto__progress_file_write(job->dir, &job->progress, job->options->sync, err));
+    }
     job->noted_ns = presto__clock_ns();
     job->folder = PRESTO__FOLDER_OURS;
     return PRESTO_OK;
@@ -451,18 +604,19 @@ presto_status presto__conversion_note(presto__conversion *job, presto_error *err
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
 }
 
-/* Does the folder hold anything but the files beside shards? */
+/* Ends the list: there is a shard. */
+static presto_status find_shard(void *user, const presto__listed *found, presto_error *err) {
+    (void)user, (void)err;
+    bool is_beside = strcmp(found->name, PRESTO__DICTIONARY_FILE) == 0 ||
+                     strcmp(found->name, PRESTO_PROGRESS_FILE) == 0 ||
+                     strcmp(found->name, PRESTO_LOCK_FILE) == 0;
+    return is_beside ? PRESTO_OK : PRESTO_ERR_STOPPED;
+}
+
+/* Does the folder hold anything but the files beside shards? True, too, if it cannot be read. */
 static bool holds_shards(const presto__conversion *job) {
-    DIR *folder = opendir(job->dir);
-    bool found = folder == NULL;
-    for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
-        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                strcmp(entry->d_name, PRESTO__DICTIONARY_FILE) != 0 &&
-                strcmp(entry->d_name, PRESTO_PROGRESS_FILE) != 0 &&
-                strcmp(entry->d_name, PRESTO_LOCK_FILE) != 0;
-    if (folder != NULL)
-        closedir(folder);
-    return found;
+    const presto__list list = {.found = find_shard, .is_shallow = true};
+    return presto__object_list(job->dir, &list, NULL) < 0;
 }
 
 /*
@@ -470,15 +624,13 @@ static bool holds_shards(const presto__conversion *job) {
  * and noting it: without the progress file, that folder could not be resumed.
  */
 static void clear_folder(presto__conversion *job) {
-    if (holds_shards(job))
+    if (holds_shards(job)) {
+        if (job->bucket_lock != NULL)
+            presto__bucket_lock_give_up(job->bucket_lock, &job->progress);
         return;
-    static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO_PROGRESS_FILE};
-    for (size_t i = 0; i < 2; i++) {
-        char *path = presto__join_path(job->dir, names[i]);
-        if (path != NULL)
-            unlink(path);
-        free(path);
     }
+    (void)remove_name(job, PRESTO__DICTIONARY_FILE, NULL);
+    (void)remove_name(job, PRESTO_PROGRESS_FILE, NULL);
     job->is_left_empty = job->made_dir;
 }
 
@@ -488,6 +640,8 @@ void presto__conversion_leave_folder(presto__conversion *job) {
         return;
     if (job->progress.shard_count == 0)
         clear_folder(job);
+    else if (job->bucket_lock != NULL)
+        presto__bucket_lock_give_up(job->bucket_lock, &job->progress);
     else
         (void)presto__conversion_catch_up(job, NULL); /* on failure, the shards that it lacks are
                                                        * made again */
@@ -495,7 +649,9 @@ void presto__conversion_leave_folder(presto__conversion *job) {
 
 void presto__conversion_close_folder(presto__conversion *job) {
     presto_folder_lock_release(job->lock);
+    presto__bucket_lock_free(job->bucket_lock);
     job->lock = NULL;
+    job->bucket_lock = NULL;
     if (job->is_left_empty)
         (void)rmdir(job->dir);
 }

@@ -2,14 +2,15 @@
 /*
  * The end of a conversion: dataset.json, and the progress file removed.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include <presto/numbers.h>
 #include <presto/version.h>
 
 #include "../../base/file_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "convert_internal.h"
 
 static char *copy_text(const char *text) {
@@ -117,6 +118,19 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
     return status;
 }
 
+/* What the storage has without a CRC of its own is verified by reading it. */
+static void note_unchecked(const presto__conversion *job) {
+    char text[160];
+    uint64_t count = presto__sent_count().unchecked - job->sent_before.unchecked;
+    if (!presto__path_is_remote(job->dir) || count == 0 || job->options->on_note == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "the server keeps no CRC-32C of %" PRIu64
+             " object%s: presto-inspect verify will read what it cannot ask",
+             count, presto_plural(count));
+    job->options->on_note(job->options->on_note_user, text);
+}
+
 /* Writes dataset.json, the last file; then removes the progress file. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
     char *path = presto__join_path(job->dir, PRESTO_PROGRESS_FILE);
@@ -126,8 +140,10 @@ presto_status presto__conversion_conclude(presto__conversion *job, presto_error 
         job->folder == PRESTO__FOLDER_WHOLE ? PRESTO_OK : presto__conversion_check_folder(job, err);
     if (status == PRESTO_OK && job->folder != PRESTO__FOLDER_WHOLE)
         status = write_info(job, err);
-    if (status == PRESTO_OK && unlink(path) != 0 && errno != ENOENT)
-        status = presto_fail_errno(err, errno, path, "cannot remove");
+    if (status == PRESTO_OK)
+        status = presto__object_remove(path, err);
+    if (status == PRESTO_OK)
+        note_unchecked(job);
     free(path);
     return status;
 }

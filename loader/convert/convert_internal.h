@@ -14,6 +14,7 @@
 #include <presto/file.h>
 #include <presto/stream.h>
 
+#include "../../storage/outlet_internal.h"
 #include "../engine/engine_internal.h"
 #include "../input/input_internal.h"
 
@@ -69,6 +70,9 @@ presto_status presto__progress_file_write(const char *dir, const presto__progres
  * for every shard in the list, so a long list is written less often.
  */
 bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_t since_ns);
+struct json_t;
+/** The file's text, malloc'd; with its owner, which is taken, unless it is NULL. NULL: no memory. */
+char *presto__progress_file_text(const presto__progress_file *progress, struct json_t *owner);
 /** Into a zeroed `progress`, which the caller frees, also on failure. */
 presto_status presto__progress_file_parse(presto_span text, presto__progress_file *progress,
                                           presto_error *err);
@@ -84,6 +88,50 @@ presto_status presto__progress_file_compare(const presto__progress_file *progres
 presto_status presto__progress_file_check_places(const presto__progress_file *progress,
                                                  bool regroups, uint64_t samples,
                                                  presto_error *err);
+
+/* ---- convert_lock.c: who owns a folder of a bucket ---- */
+
+/** Is the process that owns a folder alive? */
+typedef enum presto__owner_state {
+    PRESTO__OWNER_UNKNOWN = 0, /* it is, or was, one of another machine */
+    PRESTO__OWNER_ALIVE = 1,
+    PRESTO__OWNER_DEAD = 2, /* it was one of this machine */
+} presto__owner_state;
+
+/** The progress file of a bucket, which is its lock. Any thread, but for making and freeing it. */
+typedef struct presto__bucket_lock presto__bucket_lock;
+
+/**
+ * Begin in a folder where nothing is: write the progress file.
+ * Owner:   the caller has *lock_out until presto__bucket_lock_free, which does not remove the file.
+ * Returns: PRESTO_ERR_BUSY: another process was first; PRESTO_ERR_UNSUPPORTED: the server does not
+ *          know the conditions that make it a lock; PRESTO_ERR_IO, _MEMORY.
+ */
+presto_status presto__bucket_lock_make(const char *folder, const presto__progress_file *progress,
+                                       presto__bucket_lock **lock_out, presto_error *err);
+/**
+ * Read the progress of an earlier run, into a zeroed `progress_out`, which the caller frees, also on
+ * failure. The folder is not ours yet.
+ * Returns: PRESTO_ERR_NOT_FOUND: there is none; PRESTO_ERR_BUSY: the owner is alive, as far as this
+ *          machine knows; as presto__progress_file_read.
+ */
+presto_status presto__bucket_lock_read(const char *folder, presto__progress_file *progress_out,
+                                       presto__bucket_lock **lock_out,
+                                       presto__owner_state *owner_out, presto_error *err);
+/** Become its owner. PRESTO_ERR_BUSY: somebody else has written it since it was read. */
+presto_status presto__bucket_lock_take_over(presto__bucket_lock *lock,
+                                            const presto__progress_file *progress,
+                                            presto_error *err);
+/** Were both read when the same run owned the folder? */
+bool presto__bucket_lock_is_same(const presto__bucket_lock *a, const presto__bucket_lock *b);
+/** Write the progress. PRESTO_ERR_BUSY: somebody else has taken over. */
+presto_status presto__bucket_lock_write(presto__bucket_lock *lock,
+                                        const presto__progress_file *progress, presto_error *err);
+/** The run ends without the dataset: another one may go on. It is as if the process were dead. */
+void presto__bucket_lock_give_up(presto__bucket_lock *lock, const presto__progress_file *progress);
+/** Is it still ours? PRESTO_ERR_BUSY: no. */
+presto_status presto__bucket_lock_check(presto__bucket_lock *lock, presto_error *err);
+void presto__bucket_lock_free(presto__bucket_lock *lock);
 
 /* ---- one conversion ---- */
 
@@ -116,7 +164,8 @@ typedef struct presto__conversion {
     const char *dir;
     size_t prefetch_bytes;    /* for data in flight */
     size_t packets_bytes;     /* of that, for records: ready, and with the writers */
-    presto_folder_lock *lock; /* NULL: another process owns the folder */
+    presto_folder_lock *lock; /* NULL: another process owns the folder, or it is in a bucket */
+    presto__bucket_lock *bucket_lock; /* NULL: likewise, or it is a folder */
     presto__folder_state folder;
     bool made_dir;
     bool is_left_empty;
@@ -152,6 +201,7 @@ typedef struct presto__conversion {
     uint64_t dropped_tokens, padded_tokens;
     /* figures */
     uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
+    presto__sent sent_before; /* by this process, to buckets */
     presto_loader_stats stats;
 } presto__conversion;
 

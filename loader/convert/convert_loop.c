@@ -426,13 +426,20 @@ static size_t writers_wanted(const presto__conversion *job, size_t range_count) 
     return count == 0 ? 1 : count < PRESTO__MOST_OPEN ? count : PRESTO__MOST_OPEN;
 }
 
+/* Shards that end by their size are numbered as they become whole, one after the other. Else, to a
+ * bucket, samples are made while the end of a shard is waited for. */
+static bool has_threads(const presto__conversion *job, size_t count) {
+    return count > 1 || (presto__path_is_remote(job->dir) && !presto__conversion_by_size(job));
+}
+
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err) {
     shard_loop loop = {.job = job, .done = presto__progress_file_samples(&job->progress)};
     size_t range_count = 0;
     presto_status status = list_missing(&loop, &range_count, err);
     loop.count = writers_wanted(job, range_count);
     if (status == PRESTO_OK)
-        status = presto__writers_new(job, loop.count, loop.count > 1, &loop.writers, err);
+        status =
+            presto__writers_new(job, loop.count, has_threads(job, loop.count), &loop.writers, err);
     if (status == PRESTO_OK) {
         status = make_shards(&loop, range_count, err);
         presto__writers_stop(loop.writers);

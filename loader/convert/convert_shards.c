@@ -2,12 +2,12 @@
 /*
  * Writes the shards of a conversion, then gives them their names.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../base/file_internal.h"
+#include "../../storage/fan_out_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "convert_internal.h"
 
 /* ---- giving shards their names ---- */
@@ -21,14 +21,33 @@ static presto_status rename_file(const presto__conversion *job, const char *from
     char *paths[2] = {presto__join_path(job->dir, names[0]), presto__join_path(job->dir, names[1])};
     presto_status status =
         paths[0] == NULL || paths[1] == NULL ? presto_fail_memory(err, 1) : PRESTO_OK;
-    if (status == PRESTO_OK && rename(paths[0], paths[1]) != 0) {
-        int code = errno;
-        if (code != ENOENT || access(paths[1], F_OK) != 0)
-            status = presto_fail_errno(err, code, paths[1], "cannot rename to");
-    }
+    presto__object_info info;
+    presto_error why;
+    if (status == PRESTO_OK)
+        status = presto__object_rename(paths[0], paths[1], &why);
+    if (status == PRESTO_ERR_NOT_FOUND && presto__object_find(paths[1], &info, NULL) == PRESTO_OK)
+        status = PRESTO_OK;
+    else if (status < 0 && err != NULL && paths[0] != NULL && paths[1] != NULL)
+        *err = why;
     free(paths[0]);
     free(paths[1]);
     return status;
+}
+
+/* A presto__job_fn: of one shard, by number. */
+static presto_status name_shard(void *user, size_t i, presto_error *err) {
+    presto__conversion *job = user;
+    presto_dataset_shard *shard = &job->progress.shards[i].described;
+    char name[PRESTO__SHARD_NAME_BYTES];
+    presto__conversion_shard_name(job, i, name);
+    PRESTO_TRY(rename_file(job, shard->file, name, ".index", err));
+    PRESTO_TRY(rename_file(job, shard->file, name, "", err));
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    free(shard->file);
+    shard->file = copy;
+    return PRESTO_OK;
 }
 
 presto_status presto__conversion_name_shards(presto__conversion *job, presto_error *err) {
@@ -36,21 +55,15 @@ presto_status presto__conversion_name_shards(presto__conversion *job, presto_err
         return PRESTO_OK;
     /* From here on, shards are found by the progress file. */
     PRESTO_TRY(presto__conversion_catch_up(job, err));
+    if (presto__path_is_remote(job->dir)) { /* each is copied, which takes the storage a while */
+        PRESTO_TRY(presto__conversion_check_folder(job, err));
+        return presto__fan_out(job->shard_count, name_shard, job, err);
+    }
     if (job->options->sync)
         PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must be on the disk
                                                          * first */
-    for (size_t i = 0; i < job->shard_count; i++) {
-        presto_dataset_shard *shard = &job->progress.shards[i].described;
-        char name[PRESTO__SHARD_NAME_BYTES];
-        presto__conversion_shard_name(job, i, name);
-        PRESTO_TRY(rename_file(job, shard->file, name, ".index", err));
-        PRESTO_TRY(rename_file(job, shard->file, name, "", err));
-        char *copy = strdup(name);
-        if (copy == NULL)
-            return presto_fail_memory(err, strlen(name) + 1);
-        free(shard->file);
-        shard->file = copy;
-    }
+    for (size_t i = 0; i < job->shard_count; i++)
+        PRESTO_TRY(name_shard(job, i, err));
     return job->options->sync ? presto__sync_folder(job->dir, err) : PRESTO_OK;
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/stop_internal.h"
 #include "../../base/thread_internal.h"
 #include "../../records/records_internal.h"
 #include "convert_internal.h"
@@ -191,10 +192,22 @@ static bool next_task(shard_writer *writer, task *work_out) {
     return true;
 }
 
+/* A presto_stop_fn. */
+static bool is_stopped(void *user) {
+    presto__writers *writers = user;
+    pthread_mutex_lock(&writers->lock);
+    bool stops = writers->is_stopped;
+    pthread_mutex_unlock(&writers->lock);
+    return stops;
+}
+
 static void *run_writer(void *argument) {
     shard_writer *writer = argument;
     presto__writers *writers = writer->writers;
     task work;
+    presto__stop_hook pass;
+    if (presto__path_is_remote(writers->job->dir)) /* what is tried again may take minutes */
+        (void)presto__stop_enter(&pass, is_stopped, writers);
     pthread_mutex_lock(&writers->lock);
     while (next_task(writer, &work)) {
         pthread_mutex_unlock(&writers->lock);

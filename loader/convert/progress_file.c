@@ -18,6 +18,7 @@
 #include "../../base/file_internal.h"
 #include "../../base/json_limit_internal.h"
 #include "../../records/dataset/dataset_internal.h"
+#include "../../storage/outlet_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_FORMAT 4
@@ -140,10 +141,10 @@ static json_t *shards_to_json(const presto__progress_file *progress) {
     return list;
 }
 
-static char *to_text(const presto__progress_file *progress) {
-    json_t *root = json_pack("{s:i, s:o*, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
+char *presto__progress_file_text(const presto__progress_file *progress, json_t *owner) {
+    json_t *root = json_pack("{s:i, s:o*, s:o*, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
                              json_loads(progress->job, 0, NULL), "shards", shards_to_json(progress),
-                             "features", schema_to_json(&progress->schema));
+                             "features", schema_to_json(&progress->schema), "owner", owner);
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1));
     json_decref(root);
     return text;
@@ -154,14 +155,15 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
     char *path = presto__join_path(dir, name);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto_status status = presto_file_replace(path, &content, 1, sync, err);
+    presto_status status =
+        presto__object_put(path, &content, 1, &(presto__put_how){.sync = sync}, err);
     free(path);
     return status;
 }
 
 presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
                                           bool sync, presto_error *err) {
-    char *text = to_text(progress);
+    char *text = presto__progress_file_text(progress, NULL);
     if (text == NULL)
         return presto_fail_memory(err, 0);
     presto_status status =

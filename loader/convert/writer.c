@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../../base/tensor_internal.h"
 #include "../../records/records_internal.h"
 #include "writer_internal.h"
@@ -318,6 +319,16 @@ static presto_status drain(presto_writer *writer, presto_error *err) {
     return status;
 }
 
+/* All is stored: the last shard ends, all get their names. */
+static presto_status end_shards(presto_writer *writer, presto_error *err) {
+    presto__conversion *job = &writer->job;
+    if (job->folder == PRESTO__FOLDER_WHOLE)
+        return PRESTO_OK;
+    if (writer->store.writers != NULL)
+        PRESTO_TRY(presto__sample_store_end(&writer->store, writer->samples, err));
+    return presto__conversion_name_shards(job, err);
+}
+
 static presto_status complete(presto_writer *writer, presto_error *err) {
     presto__conversion *job = &writer->job;
     if (writer->announced != 0 && writer->samples != writer->announced)
@@ -326,10 +337,11 @@ static presto_status complete(presto_writer *writer, presto_error *err) {
                            writer->samples, presto_plural(writer->samples), writer->announced);
     PRESTO_TRY(drain(writer, err));
     presto__blocks_stop(writer);
-    if (job->folder != PRESTO__FOLDER_WHOLE && writer->store.writers != NULL)
-        PRESTO_TRY(presto__sample_store_end(&writer->store, writer->samples, err));
-    if (job->folder != PRESTO__FOLDER_WHOLE)
-        PRESTO_TRY(presto__conversion_name_shards(job, err));
+    presto__stop_hook pass;
+    presto_stop_fn ask = presto__path_is_remote(job->dir) ? writer->should_stop : NULL;
+    presto__stop_scope before = presto__stop_enter(&pass, ask, writer->should_stop_user);
+    presto_status status = end_shards(writer, err);
+    PRESTO_TRY(presto__stop_leave(&pass, before, status, err));
     return presto__conversion_conclude(job, err);
 }
 

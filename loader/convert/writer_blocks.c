@@ -11,6 +11,7 @@
 
 #include <presto/example.h>
 
+#include "../../base/stop_internal.h"
 #include "../../base/thread_internal.h"
 #include "../../records/records_internal.h"
 #include "writer_internal.h"
@@ -184,6 +185,27 @@ static presto_status take_news(presto_writer *writer, presto_error *err) {
 
 /* ---- work: with the lock held, which is given up meanwhile ---- */
 
+/* A presto_stop_fn: of a thread that stores. */
+static bool is_ending(void *user) {
+    presto_writer *writer = user;
+    pthread_mutex_lock(&writer->lock);
+    bool ends = writer->is_stopped;
+    pthread_mutex_unlock(&writer->lock);
+    return ends || (writer->thread_count == 0 && writer->should_stop != NULL &&
+                    writer->should_stop(writer->should_stop_user));
+}
+
+/* To a bucket, what is sent again may take minutes. */
+static presto_status put_block(presto_writer *writer, const presto__sample_block *block,
+                               presto_error *err) {
+    if (!presto__path_is_remote(writer->job.dir))
+        return presto__sample_store_put(&writer->store, block, err);
+    presto__stop_hook pass;
+    presto__stop_scope before = presto__stop_enter(&pass, is_ending, writer);
+    presto_status status = presto__sample_store_put(&writer->store, block, err);
+    return presto__stop_leave(&pass, before, status, err);
+}
+
 static void store_oldest(presto_writer *writer) {
     presto__sample_block *block = block_at(writer, writer->next_out);
     presto_error error;
@@ -191,7 +213,7 @@ static void store_oldest(presto_writer *writer) {
     writer->is_storing = true;
     pthread_mutex_unlock(&writer->lock);
     if (status == PRESTO_OK)
-        status = presto__sample_store_put(&writer->store, block, &error);
+        status = put_block(writer, block, &error);
     pthread_mutex_lock(&writer->lock);
     writer->is_storing = false;
     if (status < 0) {

@@ -61,13 +61,15 @@ static void on_note(void *user, const char *note) {
 }
 
 PyObject *native_convert_figures(const presto_convert_result *result) {
-    return Py_BuildValue("{sKsKsKsKsKsKsIsKsKsKsKsKsdsd}", "samples", result->samples, "skipped",
-                         result->skipped, "dropped", result->dropped, "source_bytes",
+    return Py_BuildValue("{sKsKsKsKsKsKsIsKsKsKsKsKsKsKsKsdsd}", "samples", result->samples,
+                         "skipped", result->skipped, "dropped", result->dropped, "source_bytes",
                          result->source_bytes, "stored_bytes", result->stored_bytes, "raw_bytes",
                          result->raw_bytes, "threads", result->threads, "shards",
                          (uint64_t)result->shards, "packed_documents", result->packed_documents,
                          "packed_tokens", result->packed_tokens, "dropped_tokens",
-                         result->dropped_tokens, "padded_tokens", result->padded_tokens, "wall_s",
+                         result->dropped_tokens, "padded_tokens", result->padded_tokens,
+                         "sent_requests", result->sent_requests, "sent_retries",
+                         result->sent_retries, "sent_bytes", result->sent_bytes, "wall_s",
                          (double)result->wall_ns / 1e9, "cpu_s", (double)result->cpu_ns / 1e9);
 }
 

@@ -22,9 +22,11 @@ def _is_one(path: Any) -> Any:
     return found
 
 
-def output_of(path: Path) -> str:
-    """A path to write to."""
+def output_of(path: Path, *, may_be_bucket: bool = False) -> str:
+    """A path to write to. `may_be_bucket`: s3://BUCKET/KEY will do; what else is a URL is for the library to refuse."""
     found = os.fsdecode(os.fspath(path))
+    if may_be_bucket and is_url(found):
+        return found
     if "://" in found or found.startswith("~/"):
         raise ArgumentError(f"{found}: nothing can be written there: {of_path(found) or 'it is no path of a file system'}")
     return found

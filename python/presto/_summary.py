@@ -21,6 +21,7 @@ class Summary:
         threads:      that worked.
         wall_s, cpu_s: time that it took; CPU time of the process meanwhile.
         packed_documents, packed_tokens, dropped_tokens, padded_tokens: of a last step `pack`.
+        sent_requests, sent_retries, sent_bytes: to a bucket, by this process meanwhile; 0 for a folder.
         notes:        what should be known of how the input was found.
     """
 
@@ -39,6 +40,9 @@ class Summary:
     packed_tokens: int = 0
     dropped_tokens: int = 0
     padded_tokens: int = 0
+    sent_requests: int = 0
+    sent_retries: int = 0
+    sent_bytes: int = 0
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:

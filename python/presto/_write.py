@@ -177,7 +177,7 @@ def write(
     line = Line(False if callable(progress) else progress)
     report = progress if callable(progress) else None
     options |= {
-        "dir": os.fsencode(output_of(output)),
+        "dir": os.fsencode(output_of(output, may_be_bucket=True)),
         "pipeline": name,
         "plugins": tuple(os.fsencode(file) for file in files),
         "up_to": up_to,

@@ -192,7 +192,8 @@ class Faulty(Served):
     """A proxy before another server. Of `rate` of the requests, each fails in one of the ways of `kinds`:
 
     503, 500, 429: an answer with that code; reset: the connection is reset within the body; cut: it is closed there; silent: it is
-    closed without an answer; flip: one bit of the body is another one, and the next answer with any of its
+    closed without an answer; lost: so is it, but the server has done what it was asked; torn: half of the request is read; late: an
+    upload's end is answered with 200 and an error (else 500); flip: one bit of the body is another one, and the next answer with any of its
     bytes is right (`flips_again`: perhaps not).
     """
 
@@ -219,9 +220,16 @@ class Faulty(Served):
         kind = self.fault_of(handler)
         if kind in ("503", "500", "429"):
             code = {"503": "SlowDown", "500": "InternalError", "429": "TooManyRequests"}[kind]
+            handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
             body = f"<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>Please wait.</Message></Error>".encode()
             return handler.answer(int(kind), [("x-amz-request-id", "FAULTY1")], body)
-        if kind == "silent":
+        if kind == "late":
+            handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+            body = b"<?xml version=\"1.0\"?>\n  <Error><Code>InternalError</Code><Message>Once more.</Message></Error>"
+            return handler.answer(200 if handler.command == "POST" and "uploadId=" in handler.path else 500, [], body)
+        if kind in ("silent", "torn"):
+            if kind == "torn":
+                handler.rfile.read(int(handler.headers.get("Content-Length", 0)) // 2)
             handler.close_connection = True
             return None
         upstream = http.client.HTTPConnection(*self.upstream)
@@ -232,6 +240,9 @@ class Faulty(Served):
         came = upstream.getresponse()
         body = came.read()
         upstream.close()
+        if kind == "lost":
+            handler.close_connection = True
+            return None
         if kind == "flip" and body and came.status == 206:
             at = self.random.randrange(len(body))
             body = body[:at] + bytes([body[at] ^ 1 << self.random.randrange(8)]) + body[at + 1:]
@@ -302,7 +313,11 @@ class S3:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(10)
+        try:
+            self.process.wait(3)
+        except subprocess.TimeoutExpired:  # it waits for connections that nobody closes
+            self.process.kill()
+            self.process.wait()
 
     def send(self, method, path, body=b"", **headers):
         """The status and the body of the answer. `path` is not encoded. `headers` are of x-amz-, in small letters."""

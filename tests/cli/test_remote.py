@@ -393,14 +393,14 @@ class Keys(Remote):
         done = run("presto-load", "-q", url, env=environment(**variables))
         self.assert_fails(done, 2, *parts)
 
-    def test_nothing_is_written_to_a_url_nor_beside_it(self):
+    def test_only_datasets_are_written_to_a_url_and_nothing_beside_it(self):
         folder = self.new("empty")
         folder.mkdir()
         commands = (("presto-sweep", "-p", "cv", "-o", "s3://bucket/report", self.dataset),
                     ("presto-inspect", "repair", next(self.dataset.glob("*.tfrecord")), "-o", "s3://bucket/x"))
         for program, *arguments in commands:
             done = run(program, *arguments, cwd=folder)
-            self.assert_fails(done, 1, "s3://bucket", "nothing is written there")
+            self.assert_fails(done, 1, "s3://bucket", "only datasets are written there")
             self.assertEqual(list(folder.iterdir()), [])
 
     def test_a_public_bucket_needs_no_keys(self):

@@ -294,6 +294,10 @@ void cli_stop_conversion_late(void *dir) {
 
 int cli_stopped_conversion(const char *dir) {
     char kept[PATH_MAX];
+    if (strstr(dir, "://") != NULL) { /* nobody is asked what stands there any more */
+        cli_message("%s: stopped; the same command with --resume goes on from what is whole", dir);
+        return CLI_FAILED;
+    }
     int bytes = snprintf(kept, sizeof kept, "%s/.progress.json", dir);
     bool is_kept = bytes > 0 && (size_t)bytes < sizeof kept && access(kept, F_OK) == 0;
     cli_message(is_kept ? "%s: stopped; the same command with --resume goes on from here"

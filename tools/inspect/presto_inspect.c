@@ -16,19 +16,31 @@
 
 #include "../cli/shared_options.h"
 #include "inspect_cat.h"
+#include "inspect_clean.h"
 #include "inspect_info.h"
 #include "inspect_place.h"
 #include "inspect_recode.h"
 
-typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, PLACE, COMMAND_COUNT } command;
-static const char *const command_names[] = {"info",   "verify", "cat",   "index",
-                                            "repair", "recode", "place", NULL};
+typedef enum command {
+    INFO,
+    VERIFY,
+    CAT,
+    INDEX,
+    REPAIR,
+    RECODE,
+    PLACE,
+    CLEAN,
+    COMMAND_COUNT
+} command;
+static const char *const command_names[] = {"info",   "verify", "cat",   "index", "repair",
+                                            "recode", "place",  "clean", NULL};
 
 typedef struct inspect {
     command command;
     info_options info;
     cat_options cat;
     recode_options recode;
+    clean_options clean;
     bool quiet, json, frames_only, reads_all, dali;
     const char *output;
 } inspect;
@@ -79,6 +91,12 @@ static const cli_option options[] = {
      CLI_NUMBER(inspect, recode.convert.threads, 0, PRESTO_MAX_THREADS), GOES_WITH(RECODE)},
     {0, "resume", NULL, "recode: go on where an interrupted run ended", NULL,
      CLI_FLAG(inspect, recode.convert.resume), GOES_WITH(RECODE)},
+    CLI_GROUP("clean"),
+    {0, "remove", NULL, "remove what runs that died have left; without, it is listed", NULL,
+     CLI_FLAG(inspect, clean.removes), GOES_WITH(CLEAN)},
+    {0, "older-than", "TIME",
+     "of what may belong to a run on another machine, only what is older, e.g. 12h", "24h",
+     CLI_TIME(inspect, clean.older_than_s), GOES_WITH(CLEAN)},
     CLI_COMMON_OPTIONS(inspect, "JSON on stdout: one object; cat: one per record", ~(1u << INDEX)),
 };
 
@@ -90,11 +108,13 @@ static const cli_program self = {
     "index [--dali] PATH...\n"
     "repair FILE -o FILE\n"
     "recode [-c CODEC] [-s SHARDS] -o DIR PATH...\n"
-    "place [--json] PATH",
+    "place [--json] PATH\n"
+    "clean [--json] [--remove] PATH",
     "Look into TFRecord files, with or without Presto's dataset.json: what they hold (info), "
     "whether they are whole (verify), their records (cat); index them, save what is whole of a "
     "damaged one (repair), store them again in another codec or number of files (recode); say who "
-    "asks where they are stored, and how far that is (place). PATH is a file, a folder or a URL.",
+    "asks where they are stored, and how far that is (place); find and remove what runs of "
+    "presto-write that died have left (clean). PATH is a file, a folder or a URL.",
     options,
     "verify prints a line per fault. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
@@ -117,17 +137,20 @@ static void take_command(inspect *in, char **argv, int *argc) {
     /* If other operands follow, a word that is no file was meant as a subcommand. */
     if (optind + 1 < *argc && strchr(argv[optind], '/') == NULL && access(argv[optind], F_OK) != 0)
         cli_usage(
-            "'%s' is no command (info, verify, cat, index, repair, recode, place) and no file",
+            "'%s' is no command (info, verify, cat, index, repair, recode, place, clean) and no "
+            "file",
             argv[optind]);
 }
 
 static void parse_command_line(inspect *in, int argc, char **argv) {
     cli_parse(argc, argv, in);
     in->recode.quiet = in->quiet;
-    in->info.json = in->cat.json = in->recode.json = in->json;
+    in->clean.quiet = in->quiet;
+    in->info.json = in->cat.json = in->recode.json = in->clean.json = in->json;
     take_command(in, argv, &argc);
     cli_check_command(1u << in->command, command_names[in->command]);
-    bool single = in->command == CAT || in->command == REPAIR || in->command == PLACE;
+    bool single =
+        in->command == CAT || in->command == REPAIR || in->command == PLACE || in->command == CLEAN;
     cli_check_operands(argc, argv, 1, single ? 1 : INT32_MAX, "PATH");
     if ((in->command == REPAIR || in->command == RECODE) && in->output == NULL)
         cli_usage("--output is missing");
@@ -358,6 +381,9 @@ int main(int argc, char **argv) {
         break;
     case PLACE:
         code = inspect_place(paths[0], in.json);
+        break;
+    case CLEAN:
+        code = inspect_clean(paths[0], &in.clean);
         break;
     }
     code = cli_close_stdout(code);

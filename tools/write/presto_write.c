@@ -56,8 +56,8 @@ static const cli_option options[] = {
      CLI_NUMBER(write_job, convert.limit_samples, 1, UINT64_MAX)},
 
     CLI_GROUP("How"),
-    {'o', "output", "DIR", "folder to write; must be empty, or not exist yet", NULL,
-     CLI_PATH(write_job, output)},
+    {'o', "output", "DIR", "folder to write, or s3://BUCKET/KEY; must be empty, or not exist yet",
+     NULL, CLI_PATH(write_job, output)},
     {'s', "shards", "N", "number of files", "as many as threads",
      CLI_NUMBER(write_job, convert.shards, 1, PRESTO_MAX_SHARDS), CLI_GIVEN(write_job, has_shards)},
     {0, "shard-bytes", "SIZE",
@@ -208,6 +208,11 @@ static void print_result(const write_job *w, const presto_convert_result *result
                     presto_format_things(result->dropped, "sample", samples));
     if (result->packed_documents > 0)
         print_packed(result);
+    if (result->sent_requests > 0)
+        cli_message("%s, %s; %s sent again",
+                    presto_format_things(result->sent_requests, "request", samples),
+                    presto_format_bytes((double)result->sent_bytes, stored),
+                    presto_format_count(result->sent_retries, time));
 }
 
 static int print_json(const write_job *w, const presto_pipeline *pipeline,
@@ -225,6 +230,9 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
         {"packed_tokens", result->packed_tokens},
         {"dropped_tokens", result->dropped_tokens},
         {"padded_tokens", result->padded_tokens},
+        {"sent_requests", result->sent_requests},
+        {"sent_retries", result->sent_retries},
+        {"sent_bytes", result->sent_bytes},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "dataset", cli_json_text(w->output));
