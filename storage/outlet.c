@@ -161,16 +161,26 @@ presto_status presto__upload_abort(const char *path, const char *id, presto_erro
     return kind->abort_upload == NULL ? PRESTO_OK : kind->abort_upload(path, id, err);
 }
 
+typedef struct aborting {
+    size_t folder_bytes; /* of the path, with the '/' */
+    size_t count;
+} aborting;
+
+/* Folders below may be others'. */
 static presto_status abort_one(void *user, const presto__left_upload *upload, presto_error *err) {
+    aborting *pass = user;
+    if (strchr(upload->path + pass->folder_bytes, '/') != NULL)
+        return PRESTO_OK;
     PRESTO_TRY(presto__upload_abort(upload->path, upload->id, err));
-    ++*(size_t *)user;
+    pass->count++;
     return PRESTO_OK;
 }
 
 presto_status presto__uploads_abort_all(const char *folder, size_t *count_out, presto_error *err) {
-    size_t count = 0;
-    presto_status status = presto__uploads_list(folder, abort_one, &count, err);
+    size_t bytes = strlen(folder);
+    aborting pass = {.folder_bytes = bytes + (bytes > 0 && folder[bytes - 1] != '/')};
+    presto_status status = presto__uploads_list(folder, abort_one, &pass, err);
     if (count_out != NULL)
-        *count_out = count;
+        *count_out = pass.count;
     return status;
 }
