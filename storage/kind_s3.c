@@ -210,6 +210,13 @@ static presto_status add_signature(const s3_address *self, const presto__keys *k
         ADD("x-amz-server-side-encryption-customer-algorithm", "AES256");
         ADD("x-amz-server-side-encryption-customer-key", self->settings.customer_key);
         ADD("x-amz-server-side-encryption-customer-key-MD5", self->settings.customer_md5);
+        if (wish->has_source_key) {
+            ADD("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256");
+            ADD("x-amz-copy-source-server-side-encryption-customer-key",
+                self->settings.customer_key);
+            ADD("x-amz-copy-source-server-side-encryption-customer-key-MD5",
+                self->settings.customer_md5);
+        }
     }
     if (wish->is_checksum)
         ADD("x-amz-checksum-mode", "ENABLED");

@@ -27,6 +27,7 @@ typedef struct presto__remote_wish {
     const presto__named_value *headers; /* more of them, which are signed; in small letters */
     size_t header_count;
     bool has_customer_key; /* the object's bytes go there, or are named */
+    bool has_source_key;   /* they are copied, and have the same key */
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */

@@ -132,21 +132,19 @@ static presto_status head(const presto__s3_target *to, presto__http_answer *answ
 }
 
 presto_status presto__s3_stands(const presto__s3_target *to, const presto__s3_content *content,
-                                bool *stands_out, bool *is_checked_out, presto_error *err) {
+                                presto__s3_found *found_out, presto_error *err) {
     presto__http_answer answer;
     uint32_t crc;
     PRESTO_TRY(head(to, &answer, err));
-    *stands_out = *is_checked_out = false;
+    *found_out = (presto__s3_found){.stands = false};
     if (answer.code != 200 || answer.length != content->bytes)
         return PRESTO_OK;
+    snprintf(found_out->version.text, sizeof found_out->version.text, "%s", answer.etag);
     bool is_whole =
         answer.checksum_type[0] == '\0' || strcmp(answer.checksum_type, "FULL_OBJECT") == 0;
-    if (is_whole && presto__remote_crc(answer.crc32c, &crc)) {
-        *is_checked_out = true;
-        *stands_out = crc == content->crc32c;
-    } else {
-        *stands_out = is_etag(answer.etag, content->etag);
-    }
+    found_out->is_checked = is_whole && presto__remote_crc(answer.crc32c, &crc);
+    found_out->stands =
+        found_out->is_checked ? crc == content->crc32c : is_etag(answer.etag, content->etag);
     return PRESTO_OK;
 }
 
@@ -188,14 +186,16 @@ static presto_status is_ours(const presto__s3_target *to, presto_span body, uint
                              bool *is_ours_out, presto__version *version_out, presto_error *err) {
     uint8_t digest[PRESTO__MD5_BYTES];
     char etag[PRESTO__MD5_HEX_BYTES];
-    bool is_checked;
+    presto__s3_found found;
     PRESTO_TRY(presto__crypto_load(err));
     PRESTO_TRY(presto__md5(body, digest, err));
     presto__md5_hex(digest, etag);
     const presto__s3_content content = {body.bytes, crc32c, etag};
-    PRESTO_TRY(presto__s3_stands(to, &content, is_ours_out, &is_checked, err));
-    return *is_ours_out && version_out != NULL ? presto__s3_version(to->path, version_out, err)
-                                               : PRESTO_OK;
+    PRESTO_TRY(presto__s3_stands(to, &content, &found, err));
+    *is_ours_out = found.stands;
+    if (found.stands && version_out != NULL) /* of this answer: the next one may be of another's */
+        *version_out = found.version;
+    return PRESTO_OK;
 }
 
 presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint32_t crc32c,
@@ -246,8 +246,10 @@ presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint
             continue;
         }
         bool is_conflict = answer.failed == 0 && answer.code == 409; /* two at the same time */
-        if ((is_conflict || presto__s3_came_changed(&answer)) && changed++ < MOST_CHANGED)
+        if ((is_conflict || presto__s3_came_changed(&answer)) && changed < MOST_CHANGED) {
+            PRESTO_TRY(presto__remote_wait(changed++, err));
             continue;
+        }
         return presto__remote_fail(to->path, &wish, &answer, tries, err);
     }
 }
@@ -347,7 +349,8 @@ static presto_status copy(const presto__s3_target *to, const char *from, presto_
                                           .headers = headers,
                                           .header_count =
                                               presto__s3_knows_checksums(to->path) ? 2 : 1,
-                                          .has_customer_key = true};
+                                          .has_customer_key = true,
+                                          .has_source_key = true};
         const presto__remote_target target = {&presto__s3_address, to->self, to->path, body,
                                               ANSWER_BYTES};
         status = presto__remote_send(&target, &wish, &answer, &tries, err);

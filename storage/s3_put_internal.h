@@ -97,10 +97,16 @@ void presto__s3_note_retry(void);
 void presto__s3_note_unchecked(void);
 void presto__s3_note_lost(void);
 
-/** Does the object of that name have this content, as the server says? False: no, or it cannot be
- * told. */
+/** What the server says of an object. */
+typedef struct presto__s3_found {
+    bool stands;     /* it has the content; false, too, if that cannot be told */
+    bool is_checked; /* by a CRC-32C of all its bytes */
+    presto__version version;
+} presto__s3_found;
+
+/** Does the object of that name have this content? One request. */
 presto_status presto__s3_stands(const presto__s3_target *to, const presto__s3_content *content,
-                                bool *stands_out, bool *is_checked_out, presto_error *err);
+                                presto__s3_found *found_out, presto_error *err);
 
 /**
  * Put an object in one request.
