@@ -39,7 +39,8 @@ presto_status presto__outlet_look(presto__outlet *outlet, presto__object *object
                                   presto_error *err);
 /** It gets its name, unless it has it. On failure nothing stands under it. */
 presto_status presto__outlet_finish(presto__outlet *outlet, presto_error *err);
-/** What is not finished is removed. NULL is fine. */
+/** What is not finished is removed, but for a sealed one over a network: somebody else who has made the
+ * same may count on it. NULL is fine. */
 void presto__outlet_free(presto__outlet *outlet);
 
 /* ---- small objects, and names ---- */
@@ -103,7 +104,7 @@ presto_status presto__uploads_list(const char *folder, presto__left_upload_fn te
                                    presto_error *err);
 /** End an upload: its parts are removed. One that is not there is fine. */
 presto_status presto__upload_abort(const char *path, const char *id, presto_error *err);
-/** End all of them in the folder. */
+/** End all of them in the folder itself, not in folders below. */
 presto_status presto__uploads_abort_all(const char *folder, size_t *count_out, presto_error *err);
 
 /** What this process has sent to storages over a network, all that was sent again included. */

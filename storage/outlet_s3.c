@@ -69,7 +69,7 @@ typedef struct s3_outlet {
     char *path;
     char upload_id[PRESTO__S3_UPLOAD_ID_BYTES]; /* "": not begun */
     bool has_checksums;                         /* the upload is one with CRC-32C */
-    bool is_sealed, is_finished;
+    bool is_sealed;
     uint64_t bytes;    /* that have come */
     unsigned begun;    /* parts */
     whole_part *whole; /* part i + 1: [i] */
@@ -466,7 +466,11 @@ static presto_status look_for_it(const s3_outlet *outlet, uint32_t crc32c, bool 
     char etag[64];
     PRESTO_TRY(etag_of_parts(outlet, etag, err));
     const presto__s3_content content = {outlet->bytes, crc32c, etag};
-    return presto__s3_stands(&outlet->to, &content, stands_out, is_checked_out, err);
+    presto__s3_found found;
+    PRESTO_TRY(presto__s3_stands(&outlet->to, &content, &found, err));
+    *stands_out = found.stands;
+    *is_checked_out = found.is_checked;
+    return PRESTO_OK;
 }
 
 static presto_status fail_other(const s3_outlet *outlet, presto_error *err) {
@@ -539,7 +543,11 @@ static presto_status complete_once(s3_outlet *outlet, presto_span parts, uint32_
     PRESTO_TRY(status);
     if (came && answer.code == 200 && said.kind == PRESTO__S3_COMPLETED) {
         *is_done_out = true;
-        PRESTO_TRY(check_sum(outlet, &said, crc32c, &is_checked, err));
+        status = check_sum(outlet, &said, crc32c, &is_checked, err);
+        if (status < 0) { /* it is ours, for none was there, and it is wrong */
+            (void)presto__s3_remove(&outlet->to, NULL, NULL);
+            return status;
+        }
         if (!is_checked)
             presto__s3_note_unchecked();
         return PRESTO_OK;
@@ -590,15 +598,15 @@ static presto_status put_at_once(s3_outlet *outlet, uint32_t crc32c, presto_erro
     presto_error why;
     presto_status status = presto__s3_put(&outlet->to, body, crc32c, &how, &why);
     if (status == PRESTO_ERR_BUSY) {
-        bool stands = false, is_checked;
+        presto__s3_found found;
         uint8_t digest[PRESTO__MD5_BYTES];
         char etag[PRESTO__MD5_HEX_BYTES];
         PRESTO_TRY(presto__crypto_load(err));
         PRESTO_TRY(presto__md5(body, digest, err));
         presto__md5_hex(digest, etag);
         const presto__s3_content content = {outlet->bytes, crc32c, etag};
-        PRESTO_TRY(presto__s3_stands(&outlet->to, &content, &stands, &is_checked, err));
-        return stands ? PRESTO_OK : fail_other(outlet, err);
+        PRESTO_TRY(presto__s3_stands(&outlet->to, &content, &found, err));
+        return found.stands ? PRESTO_OK : fail_other(outlet, err);
     }
     if (status < 0 && err != NULL)
         *err = why;
@@ -626,9 +634,7 @@ static presto_status s3_look(void *user, presto__object *object_out, presto_erro
 }
 
 static presto_status s3_finish(void *user, presto_error *err) {
-    s3_outlet *outlet = user;
-    (void)err;
-    outlet->is_finished = true;
+    (void)user, (void)err;
     return PRESTO_OK;
 }
 
@@ -659,8 +665,6 @@ static void s3_free(void *user) {
     presto__stop_scope before = presto__stop_bind((presto__stop_scope){NULL, false});
     if (outlet->upload_id[0] != '\0' && !outlet->is_sealed)
         (void)presto__s3_remove(&outlet->to, outlet->upload_id, NULL);
-    if (outlet->is_sealed && !outlet->is_finished)
-        (void)presto__s3_remove(&outlet->to, NULL, NULL);
     (void)presto__stop_bind(before);
     for (size_t i = 0; i < SLOTS; i++) {
         presto__message_done(&outlet->slots[i].message);

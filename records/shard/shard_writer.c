@@ -37,6 +37,7 @@ struct presto__shard_writer {
     presto_buffer output;  /* of a piece: compressed bytes not yet written */
     z_stream zlib;
     bool zlib_ready;
+    bool index_begun;
 };
 
 void presto__shard_writer_options_init(presto__shard_writer_options *options, size_t struct_bytes) {
@@ -266,6 +267,7 @@ static presto_status write_index(presto__shard_writer *writer, presto_error *err
         .offsets = (const uint64_t *)(const void *)writer->offsets.data,
         .count = writer->summary.records,
     };
+    writer->index_begun = true;
     status = presto__index_write(path, &contents, writer->options.sync, err);
     presto__object_close(&object);
     free(path);
@@ -301,7 +303,9 @@ presto_status presto__shard_writer_finish_sized(presto__shard_writer *writer,
     if (status == PRESTO_OK)
         status = presto__outlet_finish(writer->outlet, err);
     if (status < 0) {
-        if (writer->options.write_index)
+        /* In a bucket, an index that this writer has not written may be of somebody else's shard. */
+        bool is_ours = writer->index_begun || !presto__path_is_remote(writer->path);
+        if (writer->options.write_index && is_ours)
             remove_index(writer->path);
         writer->failed = status;
         return status;
