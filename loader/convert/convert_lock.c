@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 #include "convert_internal.h"
 
 #define HOST_BYTES 64
+#define MACHINE_BYTES 128
 
 struct presto__bucket_lock {
     char *folder, *path;
@@ -71,32 +73,55 @@ static void host_name(char host[HOST_BYTES]) {
             *at = '?';
 }
 
+/*
+ * Where process numbers mean the same: since the machine has begun, in one namespace. Containers may
+ * have the host's name, and numbers of their own. "": not known.
+ */
+static void machine_name(char machine[MACHINE_BYTES]) {
+    char boot[64] = "", space[48];
+    machine[0] = '\0';
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file == NULL)
+        return;
+    size_t bytes = fread(boot, 1, sizeof boot - 1, file);
+    fclose(file);
+    boot[bytes] = '\0';
+    boot[strspn(boot, "0123456789abcdef-")] = '\0';
+    ssize_t space_bytes = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    if (boot[0] == '\0' || space_bytes <= 0)
+        return;
+    space[space_bytes] = '\0';
+    snprintf(machine, MACHINE_BYTES, "%s %s", boot, space);
+}
+
 /* `has_ended`: the run gives it up. */
 static json_t *owner_json(const struct presto__bucket_lock *lock, bool has_ended) {
-    char host[HOST_BYTES], since[32];
+    char host[HOST_BYTES], machine[MACHINE_BYTES], since[32];
     struct tm parts;
     time_t now = time(NULL);
     bool is_dead;
     host_name(host);
+    machine_name(machine);
     since[0] = '\0';
     if (gmtime_r(&now, &parts) != NULL)
         strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:b}", "id", lock->id, "host", host, "process",
-                     (json_int_t)getpid(), "started",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", lock->id, "host", host, "machine",
+                     machine, "process", (json_int_t)getpid(), "started",
                      (json_int_t)process_start((long)getpid(), &is_dead), "time", since, "ended",
                      has_ended);
 }
 
 /* Of another machine than this one, it cannot be known. */
 static presto__owner_state state_of(const json_t *owner) {
-    char host[HOST_BYTES];
-    const char *theirs = json_string_value(json_object_get(owner, "host"));
+    char machine[MACHINE_BYTES];
+    const char *theirs = json_string_value(json_object_get(owner, "machine"));
     json_int_t pid = json_integer_value(json_object_get(owner, "process"));
     json_int_t started = json_integer_value(json_object_get(owner, "started"));
-    host_name(host);
+    machine_name(machine);
     if (json_is_true(json_object_get(owner, "ended")))
         return PRESTO__OWNER_DEAD;
-    if (theirs == NULL || strcmp(theirs, host) != 0 || pid <= 0 || pid > INT32_MAX)
+    bool is_here = theirs != NULL && theirs[0] != '\0' && strcmp(theirs, machine) == 0;
+    if (!is_here || pid <= 0 || pid > INT32_MAX)
         return PRESTO__OWNER_UNKNOWN;
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
         return PRESTO__OWNER_DEAD;
@@ -130,10 +155,14 @@ static presto_status write_file(struct presto__bucket_lock *lock,
     how.version_out = &version;
     presto_status status = presto__object_put(lock->path, &content, 1, &how, err);
     free(text);
-    if (status == PRESTO_OK && version.text[0] == '\0')
+    if (status == PRESTO_OK && version.text[0] == '\0') {
         status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                              "the server gives no ETag for what is written: without, two writers "
                              "could not be told apart");
+        presto_error_set_file(err, lock->path);
+        if (how.condition == PRESTO__PUT_NEW)
+            (void)presto__object_remove(lock->path, NULL);
+    }
     if (status == PRESTO_OK)
         lock->version = version;
     return status;
@@ -217,24 +246,34 @@ void presto__bucket_lock_free(presto__bucket_lock *lock) {
     free(lock);
 }
 
-/* A server that does not know the condition would let two write: what is put now must be refused. */
-static presto_status check_conditions(const presto__bucket_lock *lock, presto_error *err) {
+/* What is put on a condition that does not hold must be refused. */
+static presto_status check_condition(const presto__bucket_lock *lock, const presto__put_how *how,
+                                     const char *name, presto_error *err) {
     const presto_span other = presto_span_of_text("{}\n");
-    const presto__put_how how = {.condition = PRESTO__PUT_NEW};
     presto_error why;
-    presto_status status = presto__object_put(lock->path, &other, 1, &how, &why);
+    presto_status status = presto__object_put(lock->path, &other, 1, how, &why);
     if (status == PRESTO_ERR_BUSY)
         return PRESTO_OK;
     (void)presto__object_remove(lock->path, NULL);
     if (status == PRESTO_OK) {
         status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                             "the server does not know If-None-Match, without which two writers "
-                             "could not be told apart: write to a folder, and copy it there");
+                             "the server does not know %s, without which two writers could not be "
+                             "told apart: write to a folder, and copy it there",
+                             name);
         presto_error_set_file(err, lock->folder);
     } else if (err != NULL) {
         *err = why;
     }
     return status;
+}
+
+/* A server that does not know the conditions would let two write. */
+static presto_status check_conditions(const presto__bucket_lock *lock, presto_error *err) {
+    const presto__version none = {"\"00000000000000000000000000000000\""};
+    const presto__put_how is_new = {.condition = PRESTO__PUT_NEW};
+    const presto__put_how is_same = {.condition = PRESTO__PUT_SAME, .version = &none};
+    PRESTO_TRY(check_condition(lock, &is_new, "If-None-Match", err));
+    return check_condition(lock, &is_same, "If-Match", err);
 }
 
 presto_status presto__bucket_lock_make(const char *folder, const presto__progress_file *progress,
