@@ -131,13 +131,20 @@ static void note_unchecked(const presto__conversion *job) {
     job->options->on_note(job->options->on_note_user, text);
 }
 
+/* Is the folder ours, until dataset.json stands there? In a bucket, who takes over now keeps the shards
+ * that the progress file lists, so it must list all of them before dataset.json does. */
+static presto_status check_end(presto__conversion *job, presto_error *err) {
+    if (job->bucket_lock != NULL)
+        PRESTO_TRY(presto__conversion_catch_up(job, err));
+    return presto__conversion_check_folder(job, err);
+}
+
 /* Writes dataset.json, the last file; then removes the progress file. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
     char *path = presto__join_path(job->dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto_status status =
-        job->folder == PRESTO__FOLDER_WHOLE ? PRESTO_OK : presto__conversion_check_folder(job, err);
+    presto_status status = job->folder == PRESTO__FOLDER_WHOLE ? PRESTO_OK : check_end(job, err);
     if (status == PRESTO_OK && job->folder != PRESTO__FOLDER_WHOLE)
         status = write_info(job, err);
     if (status == PRESTO_OK)
