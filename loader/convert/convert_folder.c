@@ -242,27 +242,44 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
 
 /* ---- what an interrupted run left ---- */
 
+/* Shards are looked for. */
+typedef struct standing {
+    const presto__conversion *job;
+    presto_status status; /* < 0: a server did not say whether one is there */
+    presto_error why;
+} standing;
+
 /* Is there an object of this name, of `bytes` bytes (0: any size)? A link is none. */
-static bool stands(const presto__conversion *job, const char *name, const char *suffix,
-                   uint64_t bytes) {
+static bool stands(standing *look, const char *name, const char *suffix, uint64_t bytes) {
     char file[PRESTO__SHARD_NAME_BYTES + 8];
     snprintf(file, sizeof file, "%s%s", name, suffix);
-    char *path = presto__join_path(job->dir, file);
+    char *path = presto__join_path(look->job->dir, file);
     presto__object_info info;
+    presto_error why;
     struct stat linked;
     bool is_link = path != NULL && !presto__path_is_remote(path) && lstat(path, &linked) == 0 &&
                    S_ISLNK(linked.st_mode);
-    bool found = path != NULL && !is_link && presto__object_find(path, &info, NULL) == PRESTO_OK &&
-                 info.type == PRESTO__OBJECT_FILE && (bytes == 0 || info.bytes == bytes);
+    presto_status status = path == NULL ? presto_fail_memory(&why, strlen(file))
+                           : is_link    ? PRESTO_ERR_NOT_FOUND
+                                        : presto__object_find(path, &info, &why);
+    /* What is not known to be missing is not made again in its place. */
+    bool is_known = status >= 0 || status == PRESTO_ERR_NOT_FOUND ||
+                    (path != NULL && !presto__path_is_remote(path));
+    if (!is_known && look->status == PRESTO_OK) {
+        look->status = status;
+        look->why = why;
+    }
     free(path);
-    return found;
+    return status == PRESTO_OK && info.type == PRESTO__OBJECT_FILE &&
+           (bytes == 0 || info.bytes == bytes);
 }
 
 /*
  * Is shard i on the disk as the progress file lists it? While others are missing, it has its
  * working name. With `named`, it may also have its final name; its index may have that already.
  */
-static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
+static bool shard_stands(standing *look, size_t i, bool named) {
+    const presto__conversion *job = look->job;
     const presto__whole_shard *whole = &job->progress.shards[i];
     const presto_dataset_shard *shard = &whole->described;
     char working[PRESTO__SHARD_NAME_BYTES], name[PRESTO__SHARD_NAME_BYTES];
@@ -270,18 +287,18 @@ static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
     presto__conversion_shard_name(job, whole->number, name);
     if (strcmp(shard->file, working) != 0)
         return false;
-    bool has_index = stands(job, working, INDEX, 0) || stands(job, name, INDEX, 0);
-    return has_index && (stands(job, working, "", shard->stored_bytes) ||
-                         (named && stands(job, name, "", shard->stored_bytes)));
+    bool has_index = stands(look, working, INDEX, 0) || stands(look, name, INDEX, 0);
+    return has_index && (stands(look, working, "", shard->stored_bytes) ||
+                         (named && stands(look, name, "", shard->stored_bytes)));
 }
 
 /* By size: the number of the first shards that are on the disk, up to the first that is not. */
-static size_t count_standing(const presto__conversion *job) {
-    const presto__progress_file *progress = &job->progress;
+static size_t count_standing(standing *look) {
+    const presto__progress_file *progress = &look->job->progress;
     size_t count = 0;
     while (count < progress->shard_count && progress->shards[count].number == count &&
            progress->shards[count].first == (count == 0 ? 0 : progress->shards[count - 1].end) &&
-           shard_stands(job, count, true))
+           shard_stands(look, count, true))
         count++;
     return count;
 }
@@ -289,7 +306,7 @@ static size_t count_standing(const presto__conversion *job) {
 /* By number, each shard is kept or not independently. If a step regroups, a shard begins where the
  * one before it ends, and a program gives its samples in order: then only the shards before the
  * first missing one are kept. */
-static void drop_missing(presto__conversion *job) {
+static void drop_missing(presto__conversion *job, standing *look) {
     presto__progress_file *progress = &job->progress;
     bool in_order = presto__conversion_regroups(job) || job->is_fed;
     size_t kept = 0;
@@ -299,7 +316,7 @@ static void drop_missing(presto__conversion *job) {
                          shard.first == presto__conversion_first(job, shard.number) &&
                          shard.end == presto__conversion_end(job, shard.number) &&
                          (shard.number == kept || !in_order);
-        if (has_range && shard_stands(job, i, false))
+        if (has_range && shard_stands(look, i, false))
             progress->shards[kept++] = shard;
         else
             free(shard.described.file);
@@ -331,11 +348,15 @@ static presto_status keep_whole_shards(presto__conversion *job, const presto__pa
                                        presto_error *err) {
     presto__progress_file *progress = &job->progress;
     bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
-    if (!presto__conversion_by_size(job)) {
-        drop_missing(job);
-        return PRESTO_OK;
-    }
-    size_t whole = count_standing(job);
+    bool by_size = presto__conversion_by_size(job);
+    standing look = {.job = job};
+    size_t whole = by_size ? count_standing(&look) : 0;
+    if (!by_size)
+        drop_missing(job, &look);
+    if (look.status < 0 && err != NULL)
+        *err = look.why;
+    if (look.status < 0 || !by_size)
+        return look.status;
     if (is_complete && whole == job->shard_count && !job->is_fed)
         return PRESTO_OK;
     for (size_t i = 0; i < names->count; i++) {
