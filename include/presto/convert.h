@@ -174,7 +174,8 @@ static inline void presto_clean_options_defaults(presto_clean_options *options) 
 /**
  * Find what conversions and writers that ended too early have left in the folder `dir`, or below it:
  * in folders with a progress file, all that a conversion names; beside dataset.json, only what is not
- * part of the dataset; in a bucket, uploads that have begun. Whatever else is there is left alone.
+ * part of the dataset; in a bucket, uploads to such names that have begun. Whatever else is there is
+ * left alone.
  *
  * A run is alive if its process is one of this machine and alive; what is not known to be dead is
  * removed only if it is older than options->older_than_s. After a removal nothing can be resumed.

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../../base/file_internal.h"
@@ -211,13 +212,19 @@ static presto_status own_bucket(const cleaning *c, left_folder *folder,
         presto__bucket_lock_read(folder->path, &progress, lock_out, &folder->owner, &why);
     bool is_damaged = status == PRESTO_ERR_CORRUPT; /* it can be removed like any other */
     if (status == PRESTO_ERR_BUSY || is_damaged || status == PRESTO_ERR_NOT_FOUND)
-        status = PRESTO_OK;
+        status = PRESTO_OK; /* what is not there any more is seen when it is looked at again */
     else if (status < 0 && err != NULL)
         *err = why;
     bool takes = status == PRESTO_OK && *lock_out != NULL && c->options->removes &&
                  !is_young(c, folder->owner, folder->since_s);
     if (takes)
-        status = presto__bucket_lock_take_over(*lock_out, &progress, err);
+        status = presto__bucket_lock_take_over(*lock_out, &progress, &why);
+    if (takes && status == PRESTO_ERR_BUSY) { /* somebody has written to it since it was read */
+        folder->owner = PRESTO__OWNER_ALIVE;
+        status = PRESTO_OK;
+    } else if (takes && status < 0 && err != NULL) {
+        *err = why;
+    }
     presto__progress_file_done(&progress);
     return status;
 }
@@ -229,9 +236,33 @@ static presto_status own_folder(left_folder *folder, presto_folder_lock **lock_o
     folder->owner = status == PRESTO_OK         ? PRESTO__OWNER_DEAD
                     : status == PRESTO_ERR_BUSY ? PRESTO__OWNER_ALIVE
                                                 : PRESTO__OWNER_UNKNOWN;
-    if (status < 0 && status != PRESTO_ERR_BUSY && err != NULL)
+    if (status == PRESTO_ERR_BUSY || status == PRESTO_ERR_NOT_FOUND)
+        return PRESTO_OK;
+    if (status < 0 && err != NULL)
         *err = why;
-    return status == PRESTO_ERR_BUSY ? PRESTO_OK : status;
+    return status;
+}
+
+/*
+ * The list of files is older than the lock: a run that was alive then may have made its dataset whole
+ * since. *is_left_out: there is a progress file still.
+ */
+static presto_status look_again(const left_folder *folder, bool *is_left_out, bool *is_dataset_out,
+                                presto_error *err) {
+    presto__object_info info;
+    presto_error why;
+    char *progress = presto__join_path(folder->path, PRESTO_PROGRESS_FILE);
+    if (progress == NULL)
+        return presto_fail_memory(err, strlen(folder->path));
+    presto_status status = presto__object_find(progress, &info, &why);
+    free(progress);
+    *is_left_out = status == PRESTO_OK;
+    if (status < 0 && status != PRESTO_ERR_NOT_FOUND) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    return presto__path_is_dataset(folder->path, is_dataset_out, err);
 }
 
 /* The files [first, end) of one folder that has a progress file. */
@@ -239,7 +270,7 @@ static presto_status clean_folder(cleaning *c, size_t first, size_t end, presto_
     left_folder *folder = &c->folders[c->folder_count - 1];
     presto__bucket_lock *bucket_lock = NULL;
     presto_folder_lock *lock = NULL;
-    bool is_remote = presto__path_is_remote(folder->path), is_dataset = false;
+    bool is_remote = presto__path_is_remote(folder->path), is_dataset = false, is_left = true;
     presto_status status =
         is_remote ? own_bucket(c, folder, &bucket_lock, err) : own_folder(folder, &lock, err);
     if (status == PRESTO_OK && folder->owner == PRESTO__OWNER_ALIVE) {
@@ -247,6 +278,9 @@ static presto_status clean_folder(cleaning *c, size_t first, size_t end, presto_
             .path = folder->path, .kind = PRESTO_LEFT_BUSY, .since_s = folder->since_s};
         status = tell(c, &busy, err);
         end = first;
+    } else if (status == PRESTO_OK) {
+        status = look_again(folder, &is_left, &is_dataset, err);
+        end = is_left ? end : first;
     }
     for (size_t i = first; i < end; i++)
         is_dataset = is_dataset || is_named(&c->files[i], PRESTO_DATASET_FILE);
@@ -277,9 +311,11 @@ static presto_status clean_folders(cleaning *c, presto_error *err) {
 static presto_status take_upload(void *user, const presto__left_upload *upload, presto_error *err) {
     const cleaning *c = user;
     const char *slash = strrchr(upload->path, '/');
-    size_t bytes = slash == NULL ? 0 : (size_t)(slash - upload->path);
     presto__owner_state owner = PRESTO__OWNER_UNKNOWN;
     int64_t since_s = upload->begun_s;
+    if (slash == NULL || !is_whole_name(slash + 1))
+        return PRESTO_OK; /* another program's */
+    size_t bytes = (size_t)(slash - upload->path);
     for (size_t i = 0; i < c->folder_count; i++)
         if (strlen(c->folders[i].path) == bytes &&
             memcmp(c->folders[i].path, upload->path, bytes) == 0) {
