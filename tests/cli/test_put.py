@@ -8,12 +8,15 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import unittest
+import urllib.error
+import urllib.request
 
 import servers
 from cli import TIMEOUT_S, TOOLS, Case, main, run
@@ -61,8 +64,8 @@ class Put(Case):
         status, content = cls.server.send("PUT", f"/{cls.bucket}")
         assert status in (200, 409), content
         draw = random.Random(1)
-        cls.small, cls.large = cls.folder / "small", cls.folder / "large"
-        for folder, count, size in ((cls.small, 60, 3000), (cls.large, 24, 1 << 20)):
+        cls.small, cls.large, cls.many = (cls.folder / name for name in ("small", "large", "many"))
+        for folder, count, size in ((cls.small, 60, 3000), (cls.large, 24, 1 << 20), (cls.many, 100, 100)):
             folder.mkdir()
             for i in range(count):
                 # Half of it can be compressed.
@@ -227,19 +230,49 @@ class Written(Put):
         self.assert_nothing_to_see(key)
 
     def test_a_server_without_conditions_is_refused(self):
-        key = self.key()
+        for name in ("If-None-Match", "If-Match"):
+            with self.subTest(name=name), Watched(self.server.url) as proxy:
+                key, serve = self.key(), proxy.serve
+
+                def forget(handler, serve=serve, name=name):
+                    if handler.command == "PUT" and name in handler.headers:
+                        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+                        return handler.answer(200, [("ETag", f'"{len(body)}"')])
+                    return serve(handler)
+
+                proxy.serve = forget
+                done = self.there("presto-write", *self.command(self.url(key)), server=proxy.url)
+                self.assert_fails(done, 1, self.url(key), f"does not know {name}")
+                self.assertEqual(self.objects(key), {})
+
+    def test_the_lock_lists_all_shards_before_the_dataset_does(self):
+        """Who takes over then keeps them."""
+        key, listed = self.key(), []
         with Watched(self.server.url) as proxy:
             serve = proxy.serve
 
-            def forget(handler):
-                if "If-None-Match" in handler.headers or "if-none-match" in handler.headers:
-                    body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-                    return handler.answer(200, [("ETag", f'"{len(body)}"')])
+            def look(handler):
+                if handler.command == "PUT" and handler.path.endswith("dataset.json"):
+                    listed.append(len(json.loads(self.objects(key)[".progress.json"])["shards"]))
                 return serve(handler)
 
-            proxy.serve = forget
-            done = self.there("presto-write", *self.command(self.url(key)), server=proxy.url)
-        self.assert_fails(done, 1, self.url(key), "does not know If-None-Match")
+            proxy.serve = look
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "90", source=self.many), server=proxy.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(listed, [90])
+
+    def test_a_shard_of_somebody_else_keeps_its_index(self):
+        key, theirs = self.key(), "data-00019-of-00020.tfrecord"
+
+        def put():
+            for name in (theirs, theirs + ".index"):
+                self.server.send("PUT", f"/{self.bucket}/{key}/{name}", b"theirs")
+
+        with Watched(self.server.url, 14, put) as proxy:
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "20"), server=proxy.url)
+        self.assert_fails(done, 1, f"{self.url(key)}/{theirs}", "stands there already, with other bytes")
+        found = self.objects(key)
+        self.assertEqual((found.get(theirs), found.get(theirs + ".index")), (b"theirs", b"theirs"))
 
 
 class Faults(Put):
@@ -388,10 +421,12 @@ class Killed(Put):
         self.assert_equal_bytes(key, self.here("-s", "12"))
 
     def test_a_run_of_another_machine_is_kept_until_it_is_old(self):
+        """Another host, or a container with this one's name and process numbers of its own."""
         key = self.key()
         self.assertLess(self.kill_at(key, 14, "-s", "12", source=self.small), 0)
         progress = json.loads(self.objects(key)[".progress.json"])
-        progress["owner"]["host"] = "elsewhere"
+        self.assertIn("pid:", progress["owner"]["machine"])
+        progress["owner"]["machine"] = progress["owner"]["machine"].replace("pid:", "pid:1")
         self.server.send("PUT", f"/{self.bucket}/{key}/.progress.json", json.dumps(progress).encode())
         before = self.objects(key)
         done = self.there("presto-inspect", "clean", "--remove", "--json", self.url(key))
@@ -400,6 +435,52 @@ class Killed(Put):
         done = self.there("presto-write", *self.command(self.url(key), "-s", "12", "--resume"))  # it is taken over
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_equal_bytes(key, self.here("-s", "12"))
+
+    def begin_upload(self, name):
+        signed = servers.signed("POST", url := f"{self.server.url}/{self.bucket}/{name}?uploads=", b"")
+        with urllib.request.urlopen(urllib.request.Request(url, b"", signed, method="POST"), timeout=TIMEOUT_S) as answer:
+            return re.search("<UploadId>(.*)</UploadId>", answer.read().decode())[1]
+
+    def test_uploads_of_others_stay(self):
+        key = self.key()
+        self.assertLess(self.kill_at(key, 14, "-s", "12", source=self.small), 0)
+        shard = "data-00000-of-00012.tfrecord"
+        ours, below, other = [self.begin_upload(f"{key}/{name}") for name in (shard, f"below/{shard}", "video.mp4")]
+        done = self.there("presto-inspect", "clean", "--json", self.url(key))
+        told = [one["path"] for one in json.loads(done.stdout)["left"] if one["kind"] == "upload"]
+        self.assertEqual(sorted(told), [f"{self.url(key)}/below/{shard}", f"{self.url(key)}/{shard}"])
+        done = self.there("presto-write", *self.command(self.url(key), "-s", "12", "--resume"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        left = "\n".join(self.uploads())
+        self.assertNotIn(ours, left)
+        self.assertIn(below, left)
+        for name, one in ((f"below/{shard}", below), ("video.mp4", other)):
+            self.end_upload(f"{key}/{name}", one)
+
+    def end_upload(self, name, upload):
+        signed = servers.signed("DELETE", url := f"{self.server.url}/{self.bucket}/{name}?uploadId={upload}", b"")
+        try:
+            urllib.request.urlopen(urllib.request.Request(url, None, signed, method="DELETE"), timeout=TIMEOUT_S).close()
+        except urllib.error.HTTPError as failed:
+            self.assertEqual(failed.code, 404)
+
+    def test_what_cannot_be_looked_at_is_not_made_again(self):
+        key = self.key()
+        self.assertLess(self.kill_at(key, 30, "-s", "12", source=self.small), 0)
+        before = {name for name in self.objects(key) if name.startswith("data-")}
+        self.assertTrue(before)
+        with Watched(self.server.url) as proxy:
+            serve = proxy.serve
+
+            def refuse(handler):
+                if handler.command in ("GET", "HEAD") and ".tfrecord" in handler.path:
+                    return handler.answer(403, [])
+                return serve(handler)
+
+            proxy.serve = refuse
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "12", "--resume"), server=proxy.url)
+        self.assert_fails(done, 1, self.url(key), "403")
+        self.assertLessEqual(before, set(self.objects(key)))
 
     def test_clean_of_a_folder(self):
         out = self.new("folder")
