@@ -39,7 +39,7 @@ struct presto__bucket_lock {
     pthread_mutex_t mutex;
     /* Guarded by mutex. */
     presto__version version; /* what this process has written last */
-    bool is_held, has_ended;
+    bool is_held, has_ended, was_taken_over;
     uint64_t lost_before; /* uploads, when it was taken */
 };
 
@@ -237,8 +237,9 @@ static presto_status new_lock(const char *folder, presto__bucket_lock **lock_out
 void presto__bucket_lock_free(presto__bucket_lock *lock) {
     if (lock == NULL)
         return;
-    /* An answer was lost: nobody else would end what has begun so. */
-    if (lock->is_held && presto__sent_count().lost > lock->lost_before)
+    /* An answer was lost, or what a run had asked for before it died was done after ours had looked:
+     * nobody else would end what has begun so. */
+    if (lock->is_held && (lock->was_taken_over || presto__sent_count().lost > lock->lost_before))
         (void)presto__uploads_abort_all(lock->folder, NULL, NULL);
     pthread_mutex_destroy(&lock->mutex);
     free(lock->folder);
@@ -346,7 +347,7 @@ presto_status presto__bucket_lock_take_over(presto__bucket_lock *lock,
                                             presto_error *err) {
     presto_status status = presto__bucket_lock_write(lock, progress, err);
     pthread_mutex_lock(&lock->mutex);
-    lock->is_held = status == PRESTO_OK;
+    lock->is_held = lock->was_taken_over = status == PRESTO_OK;
     pthread_mutex_unlock(&lock->mutex);
     return status;
 }

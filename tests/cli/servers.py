@@ -232,11 +232,16 @@ class Faulty(Served):
                 handler.rfile.read(int(handler.headers.get("Content-Length", 0)) // 2)
             handler.close_connection = True
             return None
+        bytes_there = int(handler.headers.get("Content-Length", 0))
+        sent = handler.rfile.read(bytes_there)
+        if len(sent) < bytes_there:  # the client has died: the server would wait for the rest
+            handler.close_connection = True
+            return None
         upstream = http.client.HTTPConnection(*self.upstream)
         upstream.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)
         for name, value in handler.headers.items():
             upstream.putheader(name, value)
-        upstream.endheaders(handler.rfile.read(int(handler.headers.get("Content-Length", 0))) or None)
+        upstream.endheaders(sent or None)
         came = upstream.getresponse()
         body = came.read()
         upstream.close()

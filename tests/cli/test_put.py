@@ -348,6 +348,9 @@ class Killed(Put):
             process.communicate(timeout=TIMEOUT_S)
             if proxy.seen >= n:
                 killed.wait(TIMEOUT_S)
+            for thread in threading.enumerate():  # what it has asked for before it died is done, or will never be
+                if "process_request_thread" in thread.name:
+                    thread.join(TIMEOUT_S)
         return process.returncode
 
     def test_kill_resume_to_equal_bytes(self):
