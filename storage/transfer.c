@@ -59,6 +59,7 @@ static struct {
     unsigned generation;
     bool is_ending;
     bool has_unwanted;
+    int not_watched; /* errno: a socket is not waited for. The thread's */
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &client.first};
 
 /* ---- what comes ---- */
@@ -96,8 +97,18 @@ static void take_text(char *out, size_t room, const char *value, size_t bytes) {
     out[taken] = '\0';
 }
 
+/* What comes in several headers of a name, with commas between. What has no room fills it all. */
+static void add_text(char *out, size_t room, const char *value, size_t bytes) {
+    size_t at = strlen(out);
+    if (at > 0)
+        at += (size_t)snprintf(out + at, room - at, ", ");
+    if (at < room - 1)
+        take_text(out + at, room - at, value, bytes);
+}
+
 static size_t take_header(char *data, size_t size, size_t count, void *user) {
     presto__http_answer *answer = &((presto__http_call *)user)->answer;
+    bool is_success = takes_body(user);
     const struct {
         const char *name;
         char *out;
@@ -115,7 +126,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
         {"x-goog-generation", answer->generation, sizeof answer->generation},
         {"x-repo-commit", answer->commit, sizeof answer->commit},
         {"x-linked-etag", answer->linked_etag, sizeof answer->linked_etag},
-        {takes_body(user) ? "link" : "location", answer->location, sizeof answer->location},
+        {"location", is_success ? NULL : answer->location, sizeof answer->location},
     };
     size_t bytes = size * count, end = bytes;
     const char *colon = memchr(data, ':', bytes);
@@ -127,9 +138,11 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
     while (at < end && (data[at] == ' ' || data[at] == '\t'))
         at++;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (strlen(wanted[i].name) == name_bytes &&
+        if (wanted[i].out != NULL && strlen(wanted[i].name) == name_bytes &&
             strncasecmp(wanted[i].name, data, name_bytes) == 0)
             take_text(wanted[i].out, wanted[i].room, data + at, end - at);
+    if (is_success && name_bytes == strlen("link") && strncasecmp("link", data, name_bytes) == 0)
+        add_text(answer->location, sizeof answer->location, data + at, end - at);
     static const char google[] = "x-goog-hash", crc[] = "crc32c=";
     if (name_bytes == strlen(google) && strncasecmp(google, data, name_bytes) == 0 &&
         end - at > strlen(crc) && memcmp(data + at, crc, strlen(crc)) == 0) {
@@ -352,6 +365,19 @@ static void end_unwanted(void) {
     client.has_unwanted = false;
 }
 
+/* With the lock held: nothing would wake those that wait for a socket which is not waited for. Which
+ * these are is not known: all are tried again. */
+static void end_unwatched(void) {
+    presto_error why;
+    (void)presto_fail_errno(&why, client.not_watched, NULL, "cannot wait for its socket");
+    for (size_t i = client.running_count; i-- > 0;) {
+        presto__http_call *one = client.running[i];
+        snprintf(one->why, sizeof one->why, "%.*s", (int)sizeof one->why - 1, why.message);
+        end_one(one, PRESTO__CURLE_SEND_ERROR);
+    }
+    client.not_watched = 0;
+}
+
 static void end_done(void) {
     int left;
     const presto__curl_message *message;
@@ -389,7 +415,9 @@ static int take_interest(void *easy, int socket, int what, void *user, void *kno
                    ((what & PRESTO__CURL_OUT) != 0 ? (uint32_t)EPOLLOUT : 0);
     if (epoll_ctl(client.epoll, EPOLL_CTL_MOD, socket, &event) == 0)
         return 0;
-    return epoll_ctl(client.epoll, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : -1;
+    if (epoll_ctl(client.epoll, EPOLL_CTL_ADD, socket, &event) != 0)
+        client.not_watched = errno;
+    return 0; /* after a failure, libcurl would never ask for its timer again */
 }
 
 /* libcurl's: when it wants to be called, in ms from now; -1: not at all. */
@@ -448,14 +476,18 @@ static void *serve(void *unused) {
         if (client.has_unwanted)
             end_unwanted();
         begin_all();
-        if (client.ended != NULL) /* what could not begin */
+        if (client.ended != NULL) { /* what could not begin */
             call_ended();
+            wait_ns = begin_due(); /* there may be more of them */
+        }
         bool may_begin = client.running_count < sizeof client.running / sizeof client.running[0];
         bool has_more = (client.first != NULL && may_begin) || client.has_unwanted;
         pthread_mutex_unlock(&client.lock);
         attend(has_more ? 0 : wait_ns);
         pthread_mutex_lock(&client.lock);
         end_done();
+        if (client.not_watched != 0)
+            end_unwatched();
         if (client.ended != NULL)
             call_ended();
     }
@@ -490,6 +522,9 @@ static void end_client(void) {
     (void)client.curl->multi_cleanup(client.multi);
     (void)close(client.epoll);
     (void)close(client.wake);
+    pthread_mutex_lock(&client.lock);
+    client.curl = NULL; /* nobody wakes it: the numbers may be other files' */
+    pthread_mutex_unlock(&client.lock);
 }
 
 /* In a child of fork: the thread is not there, and its connections are the parent's. */
@@ -506,6 +541,7 @@ static void forget_client(void) {
     client.last = &client.first;
     client.delayed = client.ended = NULL;
     client.running_count = client.handle_count = 0;
+    client.not_watched = 0;
     client.has_unwanted = client.is_ending = false;
     client.generation++;
 }

@@ -5,12 +5,15 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +25,20 @@
 #include "storage_internal.h"
 
 enum { SIZE = 3000000, LIMIT = 1 << 20 };
+
+/* ---- the kernel ---- */
+
+static atomic_int unwatched_left; /* so many of the next sockets cannot be waited for */
+
+/* In the place of the C library's. */
+int epoll_ctl(int epoll, int what, int fd, struct epoll_event *event) {
+    if (what == EPOLL_CTL_ADD && unwatched_left > 0) {
+        unwatched_left--;
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epoll, what, fd, event);
+}
 
 /* ---- the server ---- */
 
@@ -474,6 +491,22 @@ START_TEST(an_answer_of_fewer_bytes_than_were_asked_for_is_not_taken) {
 }
 END_TEST
 
+START_TEST(a_socket_that_cannot_be_waited_for_is_an_error_that_may_pass) {
+    uint8_t data[1000];
+    presto__ahead *ahead = begin();
+    unwatched_left = 3;
+    presto__object_will_read(object, 20000, 1000);
+    presto__object_will_read(object, 90000, 1000);
+    ck_assert_ok(read_at(20000, 1000, data, &err), &err);
+    ck_assert_ok(read_at(90000, 1000, data, &err), &err);
+    ck_assert_ok(read_at(50000, 1000, data, &err), &err);
+    ck_assert_int_eq(unwatched_left, 0);
+    presto__ahead_free(ahead);
+    presto__object_close(&object);
+    tear_down();
+}
+END_TEST
+
 START_TEST(the_beginning_of_an_object_is_not_what_stands_behind_it) {
     uint8_t data[100];
     char name[80];
@@ -612,6 +645,7 @@ int main(void) {
         what_takes_long_is_requested_a_second_time_but_seldom,
         a_child_of_fork_reads_what_its_parent_had_requested,
         an_answer_of_fewer_bytes_than_were_asked_for_is_not_taken,
+        a_socket_that_cannot_be_waited_for_is_an_error_that_may_pass,
         the_beginning_of_an_object_is_not_what_stands_behind_it,
         ranges_of_which_a_part_was_read_take_no_more_than_the_limit,
         what_an_open_object_keeps_is_not_waited_for,
