@@ -48,8 +48,9 @@ typedef struct hf_address {
     char *folder;   /* the file as it was given, without '/' at its end */
     /* Guarded by the lock. */
     pthread_mutex_t lock;
-    char *store;       /* where the Hub has pointed to; NULL: ask the Hub */
-    bool store_is_hub; /* it is at the Hub itself, and gets the token */
+    char *store;           /* where the Hub has pointed to; NULL: ask the Hub */
+    bool store_is_hub;     /* it is at the Hub itself, and gets the token */
+    uint64_t store_number; /* of stores that it has pointed to so far */
     char oid[sizeof((presto__http_answer){0}.linked_etag)]; /* "": the Hub has not said it */
 } hf_address;
 
@@ -248,6 +249,7 @@ static presto_status hf_write(void *user, const presto__remote_wish *wish, prest
                     ? strdup(self->store)
                     : PRESTO__JOINED(self->hub, "/", self->repo, "/resolve/",
                                      commit != NULL ? commit : self->revision, "/", self->file);
+    message->keys = is_hub ? 0 : self->store_number; /* by which its answer is known */
     pthread_mutex_unlock(&self->lock);
     free(commit);
     if (url == NULL)
@@ -305,7 +307,9 @@ static void hf_see(void *user, const presto__http_answer *answer) {
         keep_commit(user, answer->commit);
 }
 
-/* The Hub points to its store; or the store does not take an address any more, which lasts an hour. */
+/* The Hub points to its store; or the store does not take an address any more, which lasts an hour.
+ * That is seen by all requests that were under way: the first one drops the address, and none drops
+ * the next one. */
 static bool hf_learn(void *user, const presto__http_answer *answer) {
     hf_address *self = user;
     bool is_worth = false;
@@ -315,13 +319,16 @@ static bool hf_learn(void *user, const presto__http_answer *answer) {
         free(self->store);
         self->store = to;
         self->store_is_hub = is_at_hub(self, to);
+        self->store_number++;
         if (answer->linked_etag[0] != '\0')
             memcpy(self->oid, answer->linked_etag, sizeof self->oid);
         is_worth = true;
-    } else if (self->store != NULL && !self->store_is_hub &&
+    } else if (answer->keys != 0 &&
                (answer->code == 400 || answer->code == 401 || answer->code == 403)) {
-        free(self->store);
-        self->store = NULL;
+        if (answer->keys == self->store_number) {
+            free(self->store);
+            self->store = NULL;
+        }
         is_worth = true;
     }
     pthread_mutex_unlock(&self->lock);

@@ -34,7 +34,8 @@ typedef struct presto__remote_wish {
 typedef struct presto__message {
     presto_buffer text;
     size_t header_count;
-    uint64_t keys; /* the number of those that it is signed with; 0: it is not */
+    uint64_t keys; /* the number of those that it is signed with, or of the address that is signed
+                    * itself; 0: neither is */
 } presto__message;
 
 /** Where objects are, of one kind. `self` is made when an object is opened or looked for, and is its

@@ -31,7 +31,7 @@ typedef struct presto__http_request {
 /** What came. Texts are "" if there were none, and cut to fit. */
 typedef struct presto__http_answer {
     int code;        /* of HTTP; 0: no answer */
-    uint64_t keys;   /* the number of those that the request was signed with; who asks sets it */
+    uint64_t keys;   /* presto__message.keys of the request; who asks sets it */
     int failed;      /* a code of libcurl; 0: the transfer is whole */
     size_t bytes;    /* of the body, that are in `data`; of an answer that is no success none are */
     bool is_longer;  /* the body has more than most_bytes */

@@ -3,6 +3,7 @@
 instance, the objects of a bucket), of Google, and of the Hugging Face Hub. They check each request, by the descriptions of these
 services and with none of the library's code, and give objects only to keys that they have given and that have not expired."""
 import base64
+import collections
 import datetime
 import hashlib
 import hmac
@@ -295,7 +296,8 @@ class Hub(servers.Files):
         super().__init__(folder)
         self.token, self.elsewhere, self.addresses = token, None, {}
         self.seen, self.count = [], itertools.count(1)
-        self.store = None
+        self.store, self.given = None, collections.Counter()  # addresses, by files
+        self.refused, self.refusal = collections.Counter(), None  # refusals that are held, by address; a condition: they are, for a while
         self.most, self.twist = 1000, None  # entries in a page; a function of the entries and the header Link that changes both
 
     def serve(self, handler):
@@ -303,9 +305,11 @@ class Hub(servers.Files):
         if path.startswith("/store/"):
             with self.lock:
                 self.seen.append(("store", path, "Authorization" in handler.headers))
-            if "Authorization" in handler.headers or self.addresses.get(query, 0) <= 0:
+                left = self.addresses.get(query, 0)
+                self.addresses[query] = left - 1
+            if "Authorization" in handler.headers or left <= 0:
+                self.hold_refusal(query)
                 return handler.answer(403, [], b"<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>")
-            self.addresses[query] -= 1
             handler.path = path.removeprefix("/store")
             return super().serve(handler)
         with self.lock:
@@ -326,10 +330,21 @@ class Hub(servers.Files):
         if not file.endswith(".tfrecord"):
             return handler.answer(307, [*headers, ("Location", f"/api/resolve-cache/{commit}/{encoded}")])
         address = f"X-Amz-Signature={next(self.count)}" + "&x=y" * 300
-        self.addresses[address] = self.lasts
+        with self.lock:
+            self.given[path] += 1
+            self.addresses[address] = self.lasts if self.given[path] <= self.short_lived else 1 << 30
         # Another port of this machine, as another host elsewhere.
         return handler.answer(302, [*headers, ("X-Linked-Size", str((self.folder / commit / file).stat().st_size)),
                                     ("Location", self.elsewhere or f"{self.store_url}/store/{commit}/{encoded}?{address}")])
+
+    def hold_refusal(self, address):
+        """Until there are two of the address, so that both requests are answered together; or only one comes."""
+        if self.refusal is None:
+            return
+        with self.refusal:
+            self.refused[address] += 1
+            self.refusal.notify_all()
+            self.refusal.wait_for(lambda: self.refused[address] > 1, 0.3)
 
     @staticmethod
     def is_large(file):
@@ -368,9 +383,11 @@ class Hub(servers.Files):
         entries, link = entries[at:at + self.most], ", ".join(links)
         if self.twist is not None:
             entries, link = self.twist(entries, link)
-        return handler.answer(200, [("Link", link)], entries if isinstance(entries, bytes) else json.dumps(entries).encode())
+        return handler.answer(200, [("Link", link), *self.more_headers], entries if isinstance(entries, bytes) else json.dumps(entries).encode())
 
     lasts = 1 << 30  # requests that an address is good for
+    short_lived = 1 << 30  # addresses of a file that are; all others are good for ever
+    more_headers = ()  # of lists
 
     @property
     def store_url(self):

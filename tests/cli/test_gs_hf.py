@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import subprocess
+import threading
 import unittest
 
 import servers
@@ -410,10 +411,24 @@ class HuggingFace(Cloud):
         self.assertEqual({path.rpartition("/")[2] for path in asked if "/resolve/main/" in path}, {"dataset.json"})
         self.assertGreater(len([path for path in asked if f"/resolve/{'a' * 40}/" in path]), 3)
 
+    # A request may be refused as often as there are short-lived addresses, however requests beside it use them up: not more often than
+    # it asks again.
     def test_an_address_of_the_store_that_has_expired_is_got_anew(self):
-        self.hub.lasts = 1
-        self.assert_reads(self.URL, self.ORDERS, **self.here)
+        self.hub.lasts, self.hub.short_lived = 1, 4
+        for order in self.ORDERS:
+            self.hub.given.clear()
+            self.assert_reads(self.URL, [order], **self.here)
         self.assertGreater(len(self.hub.addresses), 9)
+
+    def test_requests_that_are_refused_together_get_one_address_anew(self):
+        self.hub.lasts, self.hub.short_lived, self.hub.refusal = 1, 4, threading.Condition()
+        for order in (["--shuffle", "full", "--seed", "1", "-j", "8", "-e", "8"], ["--shuffle", "blocks:2", "--seed", "1", "-j", "8", "-e", "4"]):
+            self.hub.given.clear()
+            self.assert_reads(self.URL, [order], **self.here)
+
+    def test_a_list_goes_on_whatever_other_links_there_are(self):
+        self.hub.most, self.hub.more_headers = 2, (("Link", "</style.css>; rel=preload"), ("link", "<x>; rel=\"canonical\""))
+        self.assertEqual(len(self.bodies("hf://datasets/me/mine/odd", **self.here)), 4)
 
     def test_only_stores_of_the_hub_are_followed(self):
         for place in ("https://example.org/x", "http://169.254.169.254/latest", "file:///etc/passwd", "//example.org/x", "https://hf.co.example.org/x",
