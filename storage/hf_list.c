@@ -378,17 +378,16 @@ static presto_status grow(tree_walk *walk, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* `path` stays. */
 static presto_status add_folder(tree_walk *walk, presto_span path, bool is_wanted,
                                 presto_error *err) {
     if (walk->count == walk->capacity)
         PRESTO_TRY(grow(walk, err));
     known_folder *one = presto_arena_alloc(&walk->texts, sizeof *one, _Alignof(known_folder));
-    uint8_t *copy = presto_arena_alloc(&walk->texts, path.bytes, 1);
-    if (one == NULL || copy == NULL)
-        return presto_fail_memory(err, sizeof *one + path.bytes);
-    memcpy(copy, path.data, path.bytes);
+    if (one == NULL)
+        return presto_fail_memory(err, sizeof *one);
     known_folder **at = slot_of(walk, walk->folders, walk->capacity, path);
-    *one = (known_folder){*at, presto_span_of(copy, path.bytes), is_wanted};
+    *one = (known_folder){*at, path, is_wanted};
     *at = one;
     walk->count++;
     return PRESTO_OK;
@@ -443,6 +442,7 @@ static presto_status tell_folder(tree_walk *walk, presto_span path, bool *wanted
 static presto_status tell_folders(tree_walk *walk, presto_span path, bool *wanted_out,
                                   presto_error *err) {
     size_t from = strlen(walk->tree->folder);
+    uint8_t *copy = NULL; /* of the path, which all folders of it share: they may be thousands */
     *wanted_out = true;
     for (size_t end = from + 1; end < path.bytes && *wanted_out; end++) {
         if (path.data[end] != '/')
@@ -454,7 +454,13 @@ static presto_status tell_folders(tree_walk *walk, presto_span path, bool *wante
             continue;
         }
         PRESTO_TRY(tell_folder(walk, folder, wanted_out, err));
-        PRESTO_TRY(add_folder(walk, folder, *wanted_out, err));
+        if (copy == NULL) {
+            copy = presto_arena_alloc(&walk->texts, path.bytes, 1);
+            if (copy == NULL)
+                return presto_fail_memory(err, path.bytes);
+            memcpy(copy, path.data, path.bytes);
+        }
+        PRESTO_TRY(add_folder(walk, presto_span_of(copy, end), *wanted_out, err));
     }
     return PRESTO_OK;
 }
