@@ -179,7 +179,7 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
     bool is_remote = presto__path_is_remote(dir);
     /* A folder has a lock. In a bucket, nobody else may have finished a dataset there. */
     const presto__put_how how = {.condition = is_remote ? PRESTO__PUT_NEW : PRESTO__PUT_ANY,
-                             .sync = sync};
+                                 .sync = sync};
     if (text == NULL || path == NULL) {
         status = presto_fail_memory(err, strlen(dir));
     } else {
