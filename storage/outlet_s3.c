@@ -498,6 +498,28 @@ static presto_status check_sum(const s3_outlet *outlet, const presto__s3_answer 
     return status;
 }
 
+/* Before a request that would replace what stands there: nothing must, but what was sent. */
+static presto_status look_before(const s3_outlet *outlet, uint32_t crc32c, bool *is_done_out,
+                                 presto_error *err) {
+    presto__version version;
+    presto_error why;
+    bool is_checked;
+    presto_status status = presto__s3_version(outlet->path, &version, &why);
+    if (status == PRESTO_ERR_NOT_FOUND)
+        return PRESTO_OK;
+    if (status < 0) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    PRESTO_TRY(look_for_it(outlet, crc32c, is_done_out, &is_checked, err));
+    if (!*is_done_out)
+        return fail_other(outlet, err);
+    if (!is_checked)
+        presto__s3_note_unchecked();
+    return PRESTO_OK;
+}
+
 /* One request. *is_done_out: the object is there. PRESTO_OK and not done: again. */
 static presto_status complete_once(s3_outlet *outlet, presto_span parts, uint32_t crc32c,
                                    bool *is_new_io, bool *is_done_out, presto_error *err) {
@@ -553,7 +575,7 @@ static presto_status complete_once(s3_outlet *outlet, presto_span parts, uint32_
         return PRESTO_OK;
     }
     if (came && answer.code == 501 && *is_new_io) {
-        *is_new_io = false; /* who writes is looked up before, too */
+        *is_new_io = false; /* what stands there is looked at before, instead */
         return PRESTO_OK;
     }
     /* It may have been done, and the answer was lost. */
@@ -576,7 +598,9 @@ static presto_status complete(s3_outlet *outlet, uint32_t crc32c, presto_error *
     for (unsigned i = 0; status == PRESTO_OK && !is_done && i < MOST_TRIES; i++) {
         if (i > 0)
             status = presto__remote_wait(i - 1, err);
-        if (status == PRESTO_OK)
+        if (status == PRESTO_OK && !is_new)
+            status = look_before(outlet, crc32c, &is_done, err);
+        if (status == PRESTO_OK && !is_done)
             status =
                 complete_once(outlet, presto_buffer_span(&parts), crc32c, &is_new, &is_done, err);
     }

@@ -320,6 +320,52 @@ class Faults(Put):
         self.assertEqual(self.objects(key), {})
         self.assertEqual(self.uploads(), [])
 
+    def answered(self, proxy, answer):
+        """Ask `answer` first; what it leaves, the server answers."""
+        serve = proxy.serve
+
+        def instead(handler):
+            told = answer(handler)
+            if told is None:
+                return serve(handler)
+            handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+            status, body = told
+            return handler.answer(status, [], body)
+
+        proxy.serve = instead
+        return proxy
+
+    @staticmethod
+    def refuse_end(handler):
+        """Of a server that completes uploads without conditions alone."""
+        if handler.command == "POST" and "uploadId=" in handler.path and "if-none-match" in handler.headers:
+            return 501, b"<Error><Code>NotImplemented</Code><Message>A header is not implemented.</Message></Error>"
+        return None
+
+    def test_an_end_without_conditions(self):
+        key, here = self.key(), self.here("-s", "2", source=self.large)
+        with self.answered(Watched(self.server.url), self.refuse_end) as proxy:
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "2", source=self.large), server=proxy.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_equal_bytes(key, here)
+        self.assertEqual(self.uploads(), [])
+
+    def test_an_end_without_conditions_replaces_nothing(self):
+        key, theirs = self.key(), []
+
+        def refuse(handler):
+            told = self.refuse_end(handler)
+            if told is not None and not theirs:
+                theirs.append(handler.path.partition("?")[0])
+                self.server.send("PUT", theirs[0], b"theirs")
+            return told
+
+        with self.answered(Watched(self.server.url), refuse) as proxy:
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "2", "-j", "1", source=self.large), server=proxy.url)
+        self.assert_fails(done, 1, "stands there already, with other bytes")
+        self.assertEqual(self.objects(key)[pathlib.Path(theirs[0]).name], b"theirs")
+        self.assertEqual(self.uploads(), [])
+
 
 class Killed(Put):
     def start(self, key, proxy, *options, source=None):
