@@ -249,11 +249,12 @@ static presto_status begin_upload(s3_outlet *outlet, presto_error *err) {
     if (body == NULL)
         return presto_fail_memory(err, ANSWER_BYTES);
     presto_status status = PRESTO_OK;
+    bool leaves_out = false;
     while (status == PRESTO_OK && outlet->upload_id[0] == '\0') {
         presto__http_answer answer;
         presto__s3_answer said;
         unsigned tries;
-        outlet->has_checksums = presto__s3_knows_checksums(outlet->path);
+        outlet->has_checksums = !leaves_out && presto__s3_knows_checksums(outlet->path);
         const presto__remote_wish wish = {.method = "POST",
                                           .what = "the beginning of an upload",
                                           .body = presto_span_of("", 0),
@@ -271,7 +272,7 @@ static presto_status begin_upload(s3_outlet *outlet, presto_error *err) {
         if (status < 0)
             break;
         if (outlet->has_checksums && presto__s3_is_unknown_header(&answer)) {
-            presto__s3_note_no_checksums(outlet->path);
+            leaves_out = true; /* or it does not like something else: then it says so again */
             continue;
         }
         if (answer.failed != 0 || answer.code != 200) {
@@ -288,6 +289,8 @@ static presto_status begin_upload(s3_outlet *outlet, presto_error *err) {
                                  "an upload cannot be begun: the answer cannot be read");
         if (status < 0)
             presto_error_set_file(err, outlet->path);
+        else if (leaves_out)
+            presto__s3_note_no_checksums(outlet->path);
     }
     free(body);
     return status;
@@ -630,10 +633,14 @@ static presto_status put_at_once(s3_outlet *outlet, uint32_t crc32c, presto_erro
         presto__md5_hex(digest, etag);
         const presto__s3_content content = {outlet->bytes, crc32c, etag};
         PRESTO_TRY(presto__s3_stands(&outlet->to, &content, &found, err));
+        if (found.stands && !found.is_checked)
+            presto__s3_note_unchecked();
         return found.stands ? PRESTO_OK : fail_other(outlet, err);
     }
     if (status < 0 && err != NULL)
         *err = why;
+    if (status == PRESTO_OK && !presto__s3_knows_checksums(outlet->path))
+        presto__s3_note_unchecked();
     return status;
 }
 

@@ -201,7 +201,7 @@ static presto_status is_ours(const presto__s3_target *to, presto_span body, uint
 presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint32_t crc32c,
                              const presto__put_how *how, presto_error *err) {
     char crc[PRESTO__S3_CRC_BYTES];
-    bool is_mine = false;
+    bool is_mine = false, leaves_out = false;
     unsigned changed = 0;
     presto__s3_crc_text(crc32c, crc);
     for (;;) {
@@ -209,7 +209,7 @@ presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint
         size_t count = 0;
         presto__http_answer answer;
         unsigned tries;
-        bool has_checksum = presto__s3_knows_checksums(to->path);
+        bool has_checksum = !leaves_out && presto__s3_knows_checksums(to->path);
         if (has_checksum)
             headers[count++] = (presto__named_value){presto_span_of_text("x-amz-checksum-crc32c"),
                                                      presto_span_of_text(crc)};
@@ -230,6 +230,8 @@ presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint
         PRESTO_TRY(status);
         bool is_refused = answer.failed == 0 && (answer.code == 412 || answer.code == 404);
         if (answer.failed == 0 && answer.code == 200) {
+            if (leaves_out)
+                presto__s3_note_no_checksums(to->path);
             if (how->version_out != NULL)
                 snprintf(how->version_out->text, sizeof how->version_out->text, "%s", answer.etag);
             return PRESTO_OK;
@@ -242,7 +244,7 @@ presto_status presto__s3_put(const presto__s3_target *to, presto_span body, uint
         if (is_refused && how->condition != PRESTO__PUT_ANY && !has_code(&answer, "NoSuchBucket"))
             return fail_condition(to->path, how, err);
         if (has_checksum && presto__s3_is_unknown_header(&answer)) {
-            presto__s3_note_no_checksums(to->path);
+            leaves_out = true; /* or it does not like something else: then it says so again */
             continue;
         }
         bool is_conflict = answer.failed == 0 && answer.code == 409; /* two at the same time */

@@ -366,6 +366,21 @@ class Faults(Put):
         self.assertEqual(self.objects(key)[pathlib.Path(theirs[0]).name], b"theirs")
         self.assertEqual(self.uploads(), [])
 
+    def test_a_server_that_knows_no_checksums(self):
+        """It takes the objects, and what it cannot check is said."""
+
+        def refuse(handler):
+            known = not any(name.lower().startswith("x-amz-checksum-") and name.lower() != "x-amz-checksum-mode" for name in handler.headers)
+            return None if known else (400, b"<Error><Code>InvalidArgument</Code><Message>What is that?</Message></Error>")
+
+        for source, options, count in ((self.small, ["-s", "3"], 3), (self.large, ["-s", "2"], 2)):
+            key, here = self.key(), self.here(*options, source=source)
+            with self.answered(Watched(self.server.url), refuse) as proxy:
+                done = self.there("presto-write", *self.command(self.url(key), *options, source=source)[1:], server=proxy.url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_equal_bytes(key, here)
+            self.assertIn(f"keeps no CRC-32C of {count} objects", str(done.stderr))
+
 
 class Killed(Put):
     def start(self, key, proxy, *options, source=None):
