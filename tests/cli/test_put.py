@@ -4,6 +4,7 @@
 
 `--kills N` kills N writers instead of ten. PRESTO_TEST_SEED chooses where.
 """
+import http.client
 import json
 import os
 import pathlib
@@ -380,6 +381,33 @@ class Faults(Put):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assert_equal_bytes(key, here)
             self.assertIn(f"keeps no CRC-32C of {count} objects", str(done.stderr))
+
+    def test_an_object_with_another_checksum_does_not_stay(self):
+        key = self.key()
+
+        def change(handler):
+            if handler.command != "POST" or "uploadId=" not in handler.path:
+                return None
+            upstream = http.client.HTTPConnection(*proxy.upstream)
+            body = handler.rfile.read(int(handler.headers["Content-Length"]))
+            handler.headers.replace_header("Content-Length", "0")
+            upstream.putrequest("POST", handler.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in handler.headers.items():
+                upstream.putheader(name, str(len(body)) if name.lower() == "content-length" else value)
+            upstream.endheaders(body)
+            content = upstream.getresponse().read()
+            upstream.close()
+            self.assertIn(b"CompleteMultipartUploadResult", content)
+            told = b"<ChecksumCRC32C>AAAAAA==</ChecksumCRC32C><ChecksumType>FULL_OBJECT</ChecksumType>"
+            content = re.sub(rb"<Checksum.*</Checksum[A-Za-z0-9]*>", b"", content, flags=re.DOTALL)
+            return 200, content.replace(b"</CompleteMultipartUploadResult>", told + b"</CompleteMultipartUploadResult>")
+
+        proxy = Watched(self.server.url)
+        with self.answered(proxy, change):
+            done = self.there("presto-write", *self.command(self.url(key), "-s", "2", "-j", "1", source=self.large), server=proxy.url)
+        self.assert_fails(done, 1, "the server has made the CRC-32C 00000000 of it")
+        self.assertEqual(self.objects(key), {})
+        self.assertEqual(self.uploads(), [])
 
 
 class Killed(Put):
