@@ -4,6 +4,8 @@
 
 `--kills N` kills N writers instead of ten. PRESTO_TEST_SEED chooses where.
 """
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -312,6 +314,26 @@ class Faults(Put):
             done = self.there("presto-write", *self.command(self.url(key), "--shard-bytes", "30000"), server=proxy.url)
             self.assertEqual(done.returncode, 0, f"seed {SEED}: {done.stderr}")
             self.assert_equal_bytes(key, here)
+
+    def test_a_copy_has_the_key_of_the_customer_twice(self):
+        """Of what is read, and of what is written."""
+        key, here, asked = self.key(), self.here("--shard-bytes", "30000"), []
+
+        def note(handler):
+            if "x-amz-copy-source" in handler.headers:
+                asked.append({name.lower(): value for name, value in handler.headers.items()})
+
+        secret = base64.b64encode(bytes(range(32))).decode()
+        with self.answered(Watched(self.server.url), note) as proxy:
+            done = run("presto-write", *self.command(self.url(key), "--shard-bytes", "30000"),
+                       env=self.variables(proxy.url, PRESTO_S3_SSE_CUSTOMER_KEY=secret))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_equal_bytes(key, here)  # this server keeps no keys
+        self.assertGreater(len(asked), 2)
+        for headers in asked:
+            for name, value in (("algorithm", "AES256"), ("key", secret), ("key-md5", base64.b64encode(hashlib.md5(bytes(range(32))).digest()).decode())):
+                self.assertEqual(headers.get(f"x-amz-server-side-encryption-customer-{name}"), value)
+                self.assertEqual(headers.get(f"x-amz-copy-source-server-side-encryption-customer-{name}"), value)
 
     def test_a_server_that_fails_for_good_is_told(self):
         key = self.key()
