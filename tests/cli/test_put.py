@@ -335,6 +335,22 @@ class Faults(Put):
                 self.assertEqual(headers.get(f"x-amz-server-side-encryption-customer-{name}"), value)
                 self.assertEqual(headers.get(f"x-amz-copy-source-server-side-encryption-customer-{name}"), value)
 
+    def test_a_server_without_etags_is_refused(self):
+        """What was put so does not stay."""
+        key = self.key()
+
+        def put(handler):
+            if handler.command != "PUT":
+                return None
+            self.server.send("PUT", handler.path, handler.rfile.read(int(handler.headers["Content-Length"])))
+            handler.headers.replace_header("Content-Length", "0")
+            return 200, b""
+
+        with self.answered(Watched(self.server.url), put) as proxy:
+            done = self.there("presto-write", *self.command(self.url(key)), server=proxy.url)
+        self.assert_fails(done, 1, f"{self.url(key)}/.progress.json", "gives no ETag")
+        self.assertEqual(self.objects(key), {})
+
     def test_a_server_that_fails_for_good_is_told(self):
         key = self.key()
         with Watched(self.server.url, kinds=["500"], rate=1, only=".tfrecord") as proxy:
