@@ -475,9 +475,10 @@ class Killed(Put):
             process.communicate(timeout=TIMEOUT_S)
             if proxy.seen >= n:
                 killed.wait(TIMEOUT_S)
-            for thread in threading.enumerate():  # what it has asked for before it died is done, or will never be
-                if "process_request_thread" in thread.name:
-                    thread.join(TIMEOUT_S)
+        # No request begins any more. What it has asked for before it died is done, or will never be.
+        for thread in threading.enumerate():
+            if "process_request_thread" in thread.name:
+                thread.join(TIMEOUT_S)
         return process.returncode
 
     def test_kill_resume_to_equal_bytes(self):
