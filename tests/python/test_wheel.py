@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 
 # Sections whose blocks need another library. They may use what the first section defines.
-NEEDS = {"PyTorch": "torch", "JAX": "jax", "TensorFlow": "tensorflow", "Hugging Face": "datasets"}
+NEEDS = {"Tables of Arrow": "pyarrow", "PyTorch": "torch", "JAX": "jax", "TensorFlow": "tensorflow", "Hugging Face": "datasets"}
 
 
 def run(*command, **options):
