@@ -145,8 +145,10 @@ static void note_task(presto__writers *writers, const task *work, const presto__
     writers->queued_bytes -= work->rows.frames.bytes;
     writers->tasks_left--;
     if (error->status < 0) {
+        /* Who stops because another one has failed is not the cause. */
+        bool is_cause = !writers->is_stopped || error->status != PRESTO_ERR_STOPPED;
         writers->is_stopped = true;
-        if (work->shard.number < writers->failed) {
+        if (is_cause && work->shard.number < writers->failed) {
             writers->failed = work->shard.number;
             writers->error = *error;
         }
