@@ -25,6 +25,18 @@ int presto__thread_start(pthread_t *thread_out, void *(*run)(void *), void *argu
     return failed;
 }
 
+int presto__timed_condition_init(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+    if (failed != 0)
+        return failed;
+    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (failed == 0)
+        failed = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return failed;
+}
+
 pid_t presto__thread_id(void) {
     return (pid_t)syscall(SYS_gettid);
 }

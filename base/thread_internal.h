@@ -14,6 +14,12 @@
  */
 int presto__thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
 
+/**
+ * A condition variable whose waits end by the clock of presto__clock_ns, which nobody sets.
+ * Returns: 0, or an errno.
+ */
+int presto__timed_condition_init(pthread_cond_t *condition);
+
 /** The kernel's number of the calling thread. */
 pid_t presto__thread_id(void);
 /** How long a thread of this process has computed or waited for a processor. `id` 0: its waiting is

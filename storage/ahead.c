@@ -26,6 +26,7 @@
 #include "../base/file_internal.h"
 #include "../base/memory_internal.h"
 #include "../base/stop_internal.h"
+#include "../base/thread_internal.h"
 
 #define MOST_RANGE ((uint64_t)4 << 20) /* what is longer is several requests */
 #define MOST_QUEUED 16384              /* ranges that are not requested yet */
@@ -273,19 +274,6 @@ static void drop(presto__ahead *ahead, presto__flight *flight) {
     free_unused(flight);
 }
 
-/* Returns an errno, or 0. */
-static int init_changed(presto__ahead *ahead) {
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (failed == 0)
-            failed = pthread_cond_init(&ahead->changed, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
-    return failed;
-}
-
 /* In a child of fork, at first: what the parent began is never done here, and its threads are not
  * there. True: some ranges may have gone. */
 static bool adopt(presto__ahead *ahead) {
@@ -293,7 +281,8 @@ static bool adopt(presto__ahead *ahead) {
         return false;
     ahead->generation = presto__http_generation();
     ahead->under_way = ahead->readers = 0;
-    (void)init_changed(ahead); /* threads of the parent may have waited: nobody wakes them here */
+    /* Threads of the parent may have waited: nobody wakes them here. */
+    (void)presto__timed_condition_init(&ahead->changed);
     for (presto__flight *one = ahead->begun.oldest, *next; one != NULL; one = next) {
         next = one->newer;
         one->readers = 0;
@@ -958,7 +947,7 @@ presto_status presto__ahead_new(size_t limit_bytes, presto__ahead **ahead_out, p
     presto__ahead *ahead = calloc(1, sizeof *ahead);
     if (ahead == NULL)
         return presto_fail_memory(err, sizeof *ahead);
-    int failed = init_changed(ahead);
+    int failed = presto__timed_condition_init(&ahead->changed);
     if (failed != 0) {
         free(ahead);
         return presto_fail_errno(err, failed, NULL, "cannot make a lock");

@@ -156,14 +156,7 @@ static void run_threads(fan_out *all) {
 }
 
 static int init(fan_out *all) {
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-    if (failed != 0)
-        return failed;
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (failed == 0)
-        failed = pthread_cond_init(&all->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    int failed = presto__timed_condition_init(&all->ended);
     if (failed != 0)
         return failed;
     failed = pthread_mutex_init(&all->lock, NULL);

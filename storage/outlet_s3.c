@@ -20,6 +20,7 @@
 
 #include "../base/clock_internal.h"
 #include "../base/stop_internal.h"
+#include "../base/thread_internal.h"
 #include "crypto_internal.h"
 #include "curl_internal.h"
 #include "s3_put_internal.h"
@@ -711,14 +712,7 @@ static void s3_free(void *user) {
 }
 
 static int make_locks(s3_outlet *outlet) {
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-    if (failed != 0)
-        return failed;
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (failed == 0)
-        failed = pthread_cond_init(&outlet->came, &attributes);
-    pthread_condattr_destroy(&attributes);
+    int failed = presto__timed_condition_init(&outlet->came);
     if (failed != 0)
         return failed;
     failed = pthread_mutex_init(&outlet->lock, NULL);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "../base/clock_internal.h"
+#include "../base/thread_internal.h"
 
 /* Shorter waits are put off: the system's timers are less exact than this. */
 #define SHORT_NS 100000.0
@@ -19,7 +20,6 @@ static _Thread_local presto__storage_thread *bound;
 
 presto_status presto__storage_init(presto__played_storage *storage, const presto_storage *limits,
                                    const presto__storage_time *time, presto_error *err) {
-    pthread_condattr_t attributes;
     storage->limits = *limits;
     storage->time = time;
     storage->start_ns = time == NULL ? presto__clock_ns() : time->now_ns(time->user);
@@ -27,13 +27,7 @@ presto_status presto__storage_init(presto__played_storage *storage, const presto
     atomic_init(&storage->slack_ns, 0);
     atomic_init(&storage->bandwidth_free_ns, 0);
     atomic_init(&storage->reads_free_ns, 0);
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (failed == 0)
-            failed = pthread_cond_init(&storage->over, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    int failed = presto__timed_condition_init(&storage->over);
     if (failed != 0)
         return presto_fail_errno(err, failed, NULL, "cannot make a condition variable");
     failed = pthread_mutex_init(&storage->lock, NULL);

@@ -645,14 +645,7 @@ presto_status presto__http_transfer(const presto__http_request *request,
                                     presto__http_answer *answer_out, presto_error *err) {
     pthread_cond_t done;
     presto__http_call one = {.request = *request, .waits = &done};
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (failed == 0)
-            failed = pthread_cond_init(&done, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    int failed = presto__timed_condition_init(&done);
     if (failed != 0)
         return presto_fail_errno(err, failed, NULL, "cannot make a lock");
     pthread_mutex_lock(&client.lock);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "../../base/memory_internal.h"
+#include "../../base/thread_internal.h"
 #include "columns_internal.h"
 
 #define PART_CHUNK_BYTES 4096
@@ -222,17 +223,6 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
 
 /* ---- pool ---- */
 
-/* A condition whose timeouts use the clock of presto__clock_ns. */
-static bool init_timed(pthread_cond_t *condition) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0)
-        return false;
-    bool is_done = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-                   pthread_cond_init(condition, &attributes) == 0;
-    pthread_condattr_destroy(&attributes);
-    return is_done;
-}
-
 /* The lock is held for less than a microsecond, so a thread spins before it sleeps. */
 static bool init_lock(pthread_mutex_t *lock) {
     pthread_mutexattr_t attributes;
@@ -254,7 +244,7 @@ presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, pres
         goto no_lock;
     if (pthread_cond_init(&pool->room, NULL) != 0)
         goto no_room;
-    if (!init_timed(&pool->ready))
+    if (presto__timed_condition_init(&pool->ready) != 0)
         goto no_ready;
     if (pthread_cond_init(&pool->given, NULL) != 0)
         goto no_given;

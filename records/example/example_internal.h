@@ -150,6 +150,14 @@ static inline size_t presto__varint_bytes(uint64_t value) {
     return (bits * 9 + 64) / 64; /* a seventh, rounded up: the same for up to 64 bits */
 }
 
+/* Of packed int64 values; `data` need not be aligned. */
+static inline uint64_t presto__packed_bytes(const uint8_t *data, uint64_t count) {
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += presto__varint_bytes(presto__load_u64(data + i * 8));
+    return bytes;
+}
+
 static inline uint8_t *presto__varint_put(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);

@@ -87,14 +87,6 @@ static uint64_t count_of(const presto_tensor *tensor) {
     return tensor->spec.rank == 0 ? 1 : (uint64_t)tensor->spec.dims[0];
 }
 
-static uint64_t numbers_size(const presto_tensor *tensor, uint64_t count) {
-    uint64_t bytes = 0;
-    const uint8_t *at = tensor->data;
-    for (uint64_t i = 0; i < count; i++)
-        bytes += presto__varint_bytes(presto__load_u64(at + i * 8));
-    return bytes;
-}
-
 /* Bytes of the list message. */
 static uint64_t value_size(const presto_feature *feature) {
     const presto_tensor *tensor = &feature->tensor;
@@ -112,7 +104,7 @@ static uint64_t value_size(const presto_feature *feature) {
         return count > 0 ? field_size(count * 4) : 0;
     case PRESTO_ENCODE_INT64:
         count = count_of(tensor);
-        return count > 0 ? field_size(numbers_size(tensor, count)) : 0;
+        return count > 0 ? field_size(presto__packed_bytes(tensor->data, count)) : 0;
     case PRESTO_ENCODE_NONE:
         break;
     }

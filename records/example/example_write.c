@@ -62,14 +62,6 @@ static presto_status check_feature(const presto_feature *feature, presto_error *
 
 /* ---- sizes ---- */
 
-static uint64_t int64_packed_size(const presto_tensor *tensor, uint64_t count) {
-    uint64_t bytes = 0;
-    const uint8_t *at = tensor->data;
-    for (uint64_t i = 0; i < count; i++)
-        bytes += presto__varint_bytes(presto__load_u64(at + i * 8));
-    return bytes;
-}
-
 /* Bytes of the list message. */
 static uint64_t list_size(const presto_feature *feature) {
     const presto_tensor *tensor = &feature->tensor;
@@ -85,7 +77,7 @@ static uint64_t list_size(const presto_feature *feature) {
     case PRESTO_ENCODE_FLOAT:
         return count > 0 ? presto__wire_bytes_size(count * 4) : 0;
     case PRESTO_ENCODE_INT64:
-        return count > 0 ? presto__wire_bytes_size(int64_packed_size(tensor, count)) : 0;
+        return count > 0 ? presto__wire_bytes_size(presto__packed_bytes(tensor->data, count)) : 0;
     case PRESTO_ENCODE_NONE:
         break;
     }
@@ -126,7 +118,7 @@ static uint8_t *put_list(uint8_t *at, const presto_feature *feature) {
         return at;
     case PRESTO_ENCODE_INT64:
         if (count > 0)
-            at = presto__wire_put_head(at, 1, int64_packed_size(tensor, count));
+            at = presto__wire_put_head(at, 1, presto__packed_bytes(tensor->data, count));
         for (uint64_t i = 0; i < count; i++)
             at = presto__varint_put(at, presto__load_u64((const uint8_t *)tensor->data + i * 8));
         return at;

@@ -13,6 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/process_internal.h"
+#include "../../base/thread_internal.h"
 #include "own_internal.h"
 
 enum {
@@ -45,17 +46,10 @@ struct presto__workers {
 };
 
 static int init_lock(presto__workers *pool) {
-    pthread_condattr_t attributes;
     int failed = pthread_mutex_init(&pool->lock, NULL);
     if (failed != 0)
         return failed;
-    failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (failed == 0)
-            failed = pthread_cond_init(&pool->freed, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    failed = presto__timed_condition_init(&pool->freed);
     if (failed != 0)
         pthread_mutex_destroy(&pool->lock);
     return failed;

@@ -15,6 +15,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/digest_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../base/thread_internal.h"
 #include "chain_internal.h"
 
 #define MOST_AHEAD_S 900
@@ -53,12 +54,7 @@ static struct {
 static void in_child(void) {
     for (presto__credentials *one = sets.first; one != NULL; one = one->next)
         one->is_asking = false;
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) == 0) {
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        (void)pthread_cond_init(&sets.ended, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    (void)presto__timed_condition_init(&sets.ended);
     pthread_mutex_unlock(&sets.lock);
 }
 
@@ -74,14 +70,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int begun;
 
 static void begin(void) {
-    pthread_condattr_t attributes;
-    begun = pthread_condattr_init(&attributes);
-    if (begun != 0)
-        return;
-    begun = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (begun == 0)
-        begun = pthread_cond_init(&sets.ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    begun = presto__timed_condition_init(&sets.ended);
     if (begun == 0)
         begun = pthread_atfork(before_fork, in_parent, in_child);
 }
