@@ -94,7 +94,7 @@ START_TEST(a_first_shard_that_fails_last_is_reported) {
     set_up();
     char command[2000];
     snprintf(command, sizeof command,
-             "%s -n 1 -c 1 --width 3000 --height 2000 -j 0 -o %s/large >/dev/null 2>&1 && "
+             "%s -n 1 -c 1 --width 1200 --height 800 -j 0 -o %s/large >/dev/null 2>&1 && "
              "mv $(find %s/large -name '*.jpg') %s",
              PRESTO_CORPUS_PROGRAM, dir, dir, photo(0));
     ck_assert_int_eq(system(command), 0);
