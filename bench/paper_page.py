@@ -253,7 +253,10 @@ def codecs(figures):
                          number(plain["rate"]), number(figure["rate"]), times(figure["write_s"] / plain["write_s"])])
     head = ["representation", "codec", "saved: theirs", "ours", "with / without: theirs", "ours, 8 threads by the model", "ours, 2 threads played",
             "without, samples/s", "with, samples/s", "time of writing"]
-    return table(head, rows) + f"\n\nStrategies with a codec that the sweeps ran to confirm, and the errors of their predictions: {errors_of(errors)}."
+    return table(head, rows) + (
+        "\n\nThe sweeps also ran some of what they predicted: strategies with a codec, and those with 4 and 8 threads. Errors of the "
+        f"predictions, for an epoch of the sample: {errors_of(errors)}.\nThe largest are of 4 and 8 threads and few samples. What starts such "
+        "an epoch is known for 1 and 2 threads only; behind it, the rates above show how near the model comes.")
 
 
 def grey(figures):
