@@ -46,6 +46,9 @@ typedef struct presto_codec_spec {
 PRESTO_API presto_status presto_codec_parse(const char *text, presto_codec_spec *spec_out,
                                             presto_error *err);
 
+/** Name of the i-th codec that this build has, from 0; NULL: there are no more. */
+PRESTO_API const char *presto_codec_built_at(size_t i);
+
 /**
  * Can every TensorFlow 2 read records in this codec, with tf.io.decode_compressed? zlib and gzip it
  * can; what only some versions read (2.21: zstd without variants) does not count.

@@ -33,6 +33,13 @@ const char *presto__codec_name_at(size_t i, bool *built_out) {
     return codecs[i]->name;
 }
 
+const char *presto_codec_built_at(size_t i) {
+    for (size_t c = 0; c < CODEC_COUNT; c++)
+        if (codecs[c]->unsupported == NULL && i-- == 0)
+            return codecs[c]->name;
+    return NULL;
+}
+
 /* ---- text ---- */
 
 static presto_status fail_unknown(presto_span name, presto_error *err) {

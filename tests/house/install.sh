@@ -13,7 +13,13 @@ check_programs() {
     local prefix=$1 data=$2 program
     for program in presto-write presto-load presto-sweep presto-inspect presto-make-photos; do
         "$prefix/bin/$program" --version | grep -qx "$program (Presto) [0-9.]*"
+        grep -q "^\.Nd " "$prefix/share/man/man1/$program.1"
+        grep -q "^complete .* $program$" "$prefix/share/bash-completion/completions/$program"
+        grep -q "^#compdef $program$" "$prefix/share/zsh/site-functions/_$program"
+        grep -q "^complete -c $program " "$prefix/share/fish/vendor_completions.d/$program.fish"
     done
+    grep -q "^\.Nd " "$prefix/share/man/man7/presto.7"
+    grep -q "^\.Nd " "$prefix/share/man/man5/presto-dataset.5"
     mkdir "$data"
     "$prefix/bin/presto-make-photos" -q -n 20 -c 2 --width 300 --height 260 -o "$data/photos"
     "$prefix/bin/presto-write" --quiet -p cv -o "$data/dataset" "$data/photos"

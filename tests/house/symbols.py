@@ -25,7 +25,6 @@ KEPT = {
     "presto_crc32c": "the checksum of frames, with presto_crc32c_mask",
     "presto_dtype_numpy": "programs that write arrays name their types",
     "presto_error_set_errno": "steps of plugins report failed calls of the system",
-    "presto_pipeline_representation_count": "the bound for presto_pipeline_representation_name",
     "presto_rng_below": "random steps of plugins draw with it",
     "presto_rng_next": "random steps of plugins draw with it",
     "presto_rng_uniform": "random steps of plugins draw with it",

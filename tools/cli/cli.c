@@ -22,6 +22,7 @@
 #include <presto/text.h>
 #include <presto/version.h>
 
+#include "pages.h"
 #include "terminal.h"
 
 /* After a signal: so long may a program wait for what cannot be interrupted, unless it says so. */
@@ -52,6 +53,26 @@ int cli_exit_code(presto_status status) {
         return CLI_FAILED;
     }
     return CLI_FAILED;
+}
+
+/* What --help and the manual pages say of exit codes. */
+static const struct {
+    const char *brief, *text;
+} exits[] = {
+    [CLI_DONE] = {"done", "All is done."},
+    [CLI_FAILED] = {"failed", "Something failed. A line on standard error says what, and where."},
+    [CLI_USAGE] = {"usage", "The command line is wrong. Nothing has been done."},
+    [CLI_CORRUPT] = {"data corrupt", "Data are damaged, or end too early."},
+    [CLI_OTHER_ADVICE] = {"with --check: the recommendation may be another one",
+                          "With --check: the recommendation may be another one."},
+};
+
+const char *cli_exit_brief(int code) {
+    return code < (int)(sizeof exits / sizeof exits[0]) ? exits[code].brief : NULL;
+}
+
+const char *cli_exit_text(int code) {
+    return code < (int)(sizeof exits / sizeof exits[0]) ? exits[code].text : NULL;
 }
 
 /* ---- messages ---- */

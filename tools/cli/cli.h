@@ -33,6 +33,7 @@ enum {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_CORRUPT = 3,
+    CLI_OTHER_ADVICE = 4, /* of presto-sweep --check */
 };
 
 /** Exit code of a status: corrupt and truncated data 3, invalid arguments 2, other failures 1. */

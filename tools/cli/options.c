@@ -18,6 +18,7 @@
 #include <presto/version.h>
 
 #include "cli.h"
+#include "pages.h"
 #include "terminal.h"
 
 enum { MAX_OPTIONS = 128, HELP_COLUMNS = 80, HELP_INDENT = 28, HELP_BYTES = 1024 };
@@ -44,6 +45,13 @@ static const cli_option *find_letter(int letter) {
         if (is_option(row) && row->letter == letter)
             return row;
     return NULL;
+}
+
+bool cli_has_option(const char *name) {
+    for (const cli_option *row = program->options; row->name != NULL; row++)
+        if (is_option(row) && strcmp(row->name, name) == 0)
+            return true;
+    return false;
 }
 
 /* ---- fields ---- */
@@ -202,6 +210,20 @@ static void format_field(const cli_option *row, const char *job, char text[PREST
     }
 }
 
+void cli_row_help(const cli_option *row, char *text, size_t room) {
+    if (row->tell != NULL)
+        row->tell(text, room);
+    else
+        snprintf(text, room, "%s", row->help);
+}
+
+const char *cli_row_default(const cli_option *row, const char *job, char *room) {
+    if (row->fallback != CLI_FIELD)
+        return row->fallback;
+    format_field(row, job, room);
+    return room;
+}
+
 static void print_option(const cli_option *row, const char *job) {
     char left[HELP_COLUMNS], told[HELP_BYTES], help[HELP_BYTES + 128], number[PRESTO_TEXT_BYTES];
     int used = row->letter != 0 ? snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name)
@@ -214,16 +236,10 @@ static void print_option(const cli_option *row, const char *job) {
         printf("\n%*s", HELP_INDENT, "");
     else
         printf("%*s", (int)(HELP_INDENT - width), "");
-    const char *fallback = row->fallback;
-    if (fallback == CLI_FIELD) {
-        format_field(row, job, number);
-        fallback = number;
-    }
-    if (row->tell != NULL)
-        row->tell(told, sizeof told);
-    snprintf(help, sizeof help, "%s%s%s%s", row->tell != NULL ? told : row->help,
-             fallback != NULL ? " [default: " : "", fallback != NULL ? fallback : "",
-             fallback != NULL ? "]" : "");
+    const char *fallback = cli_row_default(row, job, number);
+    cli_row_help(row, told, sizeof told);
+    snprintf(help, sizeof help, "%s%s%s%s", told, fallback != NULL ? " [default: " : "",
+             fallback != NULL ? fallback : "", fallback != NULL ? "]" : "");
     cli_print_wrapped(help, HELP_INDENT, HELP_INDENT);
 }
 
@@ -254,6 +270,34 @@ static bool is_wrong(const cli_option *row) {
            (row->fallback == CLI_FIELD && !is_shown);
 }
 
+void *cli_default_job(void) {
+    void *job = calloc(1, program->job_bytes);
+    if (job == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
+    }
+    if (program->defaults != NULL)
+        program->defaults(job);
+    return job;
+}
+
+/* Notes, exit codes, example. */
+static void print_end(void) {
+    char exits[HELP_BYTES] = "Exit:";
+    size_t used = strlen(exits);
+    for (int code = 0; code <= program->most_exit; code++)
+        used += (size_t)snprintf(exits + used, sizeof exits - used, "%s %d %s", code > 0 ? "," : "",
+                                 code, cli_exit_brief(code));
+    snprintf(exits + used, sizeof exits - used, ".");
+    putchar('\n');
+    if (program->notes != NULL)
+        puts(program->notes);
+    cli_print_wrapped(exits, 0, 0);
+    if (program->exit_note != NULL)
+        puts(program->exit_note);
+    printf("\nExample: %s\n", program->example);
+}
+
 void cli_read_help(const char *option, const char *text, void *place, void *beside) {
     (void)option, (void)text, (void)place, (void)beside;
     const char *prefix = "Usage:";
@@ -265,13 +309,7 @@ void cli_read_help(const char *option, const char *text, void *place, void *besi
     }
     cli_print_wrapped(program->summary, 0, 0);
     /* The job may have been changed by options before this one. */
-    char *job = calloc(1, program->job_bytes);
-    if (job == NULL) {
-        cli_message("out of memory");
-        exit(CLI_FAILED);
-    }
-    if (program->defaults != NULL)
-        program->defaults(job);
+    char *job = cli_default_job();
     for (const cli_option *row = program->options; row->name != NULL; row++) {
         if (is_wrong(row)) {
             cli_message("--%s: its row in the table of options is wrong", row->name);
@@ -283,10 +321,9 @@ void cli_read_help(const char *option, const char *text, void *place, void *besi
             printf("\n%s:\n", row->name);
     }
     free(job);
-    const cli_option *pipeline = find_letter('p');
-    if (pipeline != NULL && strcmp(pipeline->name, "pipeline") == 0)
+    if (cli_has_option("pipeline"))
         print_pipelines();
-    printf("\n%s\n", program->notes);
+    print_end();
     exit(cli_close_stdout(CLI_DONE));
 }
 
@@ -384,6 +421,8 @@ static _Noreturn void refuse_option(char **argv) {
 void cli_parse(int argc, char **argv, void *job) {
     struct option longs[MAX_OPTIONS];
     char letters[2 * MAX_OPTIONS + 2];
+    if (argc > 1 && strcmp(argv[1], "--print-page") == 0)
+        cli_print_page(program, argc - 2, argv + 2);
     if (program->defaults != NULL)
         program->defaults(job);
     make_getopt_tables(longs, letters);

@@ -64,6 +64,9 @@ typedef void cli_read(const char *option, const char *text, void *place, void *b
 /** Writes the help of an option, where it comes from another table. */
 typedef void cli_tell(char *help, size_t room);
 
+/** The i-th word that an argument may be; NULL: there are no more. */
+typedef const char *cli_word_at(size_t i);
+
 typedef struct cli_option {
     char letter;          /* 0: none */
     const char *name;     /* without the dashes; NULL ends the table */
@@ -81,6 +84,8 @@ typedef struct cli_option {
     const char *was;   /* an older name, which is accepted with a note; NULL: none */
     unsigned commands; /* bits of the program's commands that it goes with; 0: all */
     cli_tell *tell;
+    const char *words;    /* what the argument may be, with | between; CLI_WORDS */
+    cli_word_at *word_at; /* likewise, from a table of the library; NULL: no further words */
 } cli_option;
 
 /* The default that --help says is what cli_program.defaults leaves in the field. */
@@ -152,6 +157,14 @@ extern const char CLI_FIELD[];
 #define CLI_WAS(name) .was = (name)
 /* May follow the kind: --help says what `teller` writes. */
 #define CLI_TELL(teller) .tell = (teller)
+/*
+ * May follow the kind: words that shells complete, such as "none|full|buffer:"; one that ends with a
+ * colon is only the start of an argument. Words that `argument` has in lower case (none|keep:DIR) and
+ * those of a choice are known without.
+ */
+#define CLI_WORDS(list) .words = (list)
+/* Likewise, those of a table: CLI_WORDS_OF(presto_pipeline_builtin_at). */
+#define CLI_WORDS_OF(function) .word_at = (function)
 /* May follow the kind: `field` becomes true if the option is given. */
 #define CLI_GIVEN(job, field)                                                                      \
     .given = 1 + offsetof(job, field) + 0 * CLI_IS(CLI_FIELD_OF(job, field), CLI_TYPE_BOOL)
@@ -179,10 +192,15 @@ typedef struct cli_program {
     const char *usage;   /* operands after the name; a line each */
     const char *summary; /* what it does, wrapped */
     const cli_option *options;
-    const char *notes; /* after the options, a line each; ends with the example */
+    const char *notes; /* after the options, a line each; NULL: none */
     size_t job_bytes;  /* of the struct that the table's fields are in */
     /** Set the defaults in `job`, which is zeroed. It acquires nothing. NULL: all are 0. */
     void (*defaults)(void *job);
+    const char *example;   /* a command */
+    int most_exit;         /* exit codes are 0 to this one */
+    const char *exit_note; /* a further line about them; NULL: none */
+    const char *const
+        *commands; /* first operands that say what to do; ends with NULL. NULL: none */
 } cli_program;
 
 /**

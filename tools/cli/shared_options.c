@@ -8,6 +8,33 @@
 const cli_value cli_file_compressions[] = {
     {"none", PRESTO_FILE_PLAIN}, {"gzip", PRESTO_FILE_GZIP}, {"zlib", PRESTO_FILE_ZLIB}, {NULL, 0}};
 
+enum { MOST_REPRESENTATIONS = 128 };
+
+const char *cli_representation_at(size_t i) {
+    static char names[MOST_REPRESENTATIONS][64];
+    static size_t count;
+    static bool is_filled;
+    const char *pipeline_name, *name;
+    const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
+                                             .code = PRESTO_CODE_NEVER};
+    for (size_t p = 0; !is_filled && (pipeline_name = presto_pipeline_builtin_at(p)) != NULL; p++) {
+        presto_pipeline *pipeline = NULL;
+        if (presto_pipeline_load(pipeline_name, &reading, &pipeline, NULL) < 0)
+            continue;
+        for (size_t r = 0; r < presto_pipeline_representation_count(pipeline); r++) {
+            size_t known = 0;
+            name = presto_pipeline_representation_name(pipeline, r);
+            while (known < count && strcmp(names[known], name) != 0)
+                known++;
+            if (known == count && count < MOST_REPRESENTATIONS && strlen(name) < sizeof names[0])
+                snprintf(names[count++], sizeof names[0], "%s", name);
+        }
+        presto_pipeline_free(pipeline);
+    }
+    is_filled = true;
+    return i < count ? names[i] : NULL;
+}
+
 void cli_read_setting(const char *option, const char *text, void *place, void *beside) {
     (void)option, (void)beside;
     cli_add_setting(place, text);

@@ -36,7 +36,10 @@
 /* ---- which records ---- */
 
 #define CLI_FROM_OPTION(job, field, from_help, from_default)                                       \
-    { 0, "from", "REPRESENTATION", from_help, from_default, CLI_TEXT(job, field) }
+    {                                                                                              \
+        0, "from", "REPRESENTATION", from_help, from_default, CLI_TEXT(job, field),                \
+            CLI_WORDS_OF(cli_representation_at)                                                    \
+    }
 
 #define CLI_FEATURE_OPTION(job, field)                                                             \
     {                                                                                              \
@@ -69,7 +72,8 @@
          "NAME",                                                                                   \
          "which part: train or eval; of three, train, validation or test; or its number, from 1",  \
          NULL,                                                                                     \
-         CLI_TEXT(job, field.part)},                                                               \
+         CLI_TEXT(job, field.part),                                                                \
+         CLI_WORDS("train|eval|validation|test")},                                                 \
     {                                                                                              \
         0, "split-seed", "S", "for another split of the same ratio; --seed has no part in it",     \
             CLI_FIELD, CLI_NUMBER(job, field.seed, 0, UINT64_MAX)                                  \
@@ -79,7 +83,10 @@
 
 /* A presto_loader_errors. `failing`: which samples, and what the limits count. */
 #define CLI_ON_ERROR_OPTION(job, field, failing)                                                   \
-    { 0, "on-error", "POLICY", failing, "fail", CLI_SPECIAL(job, field, cli_read_on_error) }
+    {                                                                                              \
+        0, "on-error", "POLICY", failing, "fail", CLI_SPECIAL(job, field, cli_read_on_error),      \
+            CLI_WORDS("fail|skip|skip:")                                                           \
+    }
 #define CLI_ON_ERROR_TEXT(most, part)                                                              \
     "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "     \
     "skip, skip:N (" most ") or skip:P% (" part ")"
@@ -102,13 +109,15 @@
             what ": figures such as bandwidth=910MB/s,per-thread=219MB/s "                         \
                  "(also iops=222000, latency=8us, open=65ms, with commas between), or nvme, "      \
                  "network-disk, ceph-hdd or object-store, which figures may follow",               \
-            NULL, CLI_SPECIAL(job, field, cli_read_storage)                                        \
+            NULL, CLI_SPECIAL(job, field, cli_read_storage),                                       \
+            CLI_WORDS("nvme|network-disk|ceph-hdd|object-store")                                   \
     }
 
 /* ---- what is written ---- */
 
 /* The text of a codec that exists. */
-#define CLI_CODEC(job, field) CLI_SPECIAL(job, field, cli_read_codec)
+#define CLI_CODEC(job, field)                                                                      \
+    CLI_SPECIAL(job, field, cli_read_codec), CLI_WORDS_OF(presto_codec_built_at)
 
 /* A presto_file_compression. `command`: what the help begins with; bits of its commands follow. */
 #define CLI_FILE_COMPRESSION_OPTION(job, field, command, bits)                                     \
@@ -129,6 +138,8 @@
 cli_read cli_read_setting, cli_read_plugin, cli_read_index, cli_read_on_error, cli_read_threads,
     cli_read_storage, cli_read_codec, cli_read_help_steps;
 extern const cli_value cli_file_compressions[];
+/* Representations of the built-in pipelines, each once, of the first 128. */
+cli_word_at cli_representation_at;
 
 /** --split without --part or the reverse, and parts that there are not, are usage errors. */
 void cli_check_partition(const presto_partition *partition);

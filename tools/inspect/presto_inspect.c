@@ -116,12 +116,13 @@ static const cli_program self = {
     "asks where they are stored, and how far that is (place); find and remove what runs of "
     "presto-write that died have left (clean). PATH is a file, a folder or a URL.",
     options,
-    "verify prints a line per fault. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
-    "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
-    "\n"
-    "Example: presto-inspect cat --json --record 17 photos-resized",
+    "verify prints a line per fault.",
     sizeof(inspect),
     set_defaults,
+    .example = "presto-inspect cat --json --record 17 photos-resized",
+    .most_exit = CLI_CORRUPT,
+    .exit_note = "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.",
+    .commands = command_names,
 };
 
 /* Removes the first operand from the operands if it names a subcommand. */

@@ -56,6 +56,8 @@ void load_parse(load *l, int argc, char **argv);
 cli_read load_read_format;
 /** What --help says of options that go with some formats only; lists come from the table. */
 cli_tell load_tell_format, load_tell_features, load_tell_pad, load_tell_raw_records;
+/** The names of formats, for shells that complete --format. */
+cli_word_at load_format_at;
 /** Refuse options that do not go with the format: a usage error ends the program. */
 void load_check_format(const load *l);
 

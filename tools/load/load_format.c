@@ -60,6 +60,11 @@ void load_tell_format(char *help, size_t room) {
                                  is_ring(format) ? "[:SOCKET]" : "", format->help);
 }
 
+const char *load_format_at(size_t i) {
+    const presto_out_format *format = presto_out_format_at(i);
+    return format != NULL ? format->name : NULL;
+}
+
 void load_tell_features(char *help, size_t room) {
     char list[LIST_BYTES];
     snprintf(help, room, "what %s deliver, in this order; without steps, nothing else is parsed",

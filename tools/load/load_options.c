@@ -117,7 +117,7 @@ static const cli_option options[] = {
     CLI_GROUP("Input"),
     {'p', "pipeline", "NAME|FILE",
      "the pipeline: of a raw source, or of TFRecords that have no dataset.json", NULL,
-     CLI_TEXT(load, input.pipeline)},
+     CLI_TEXT(load, input.pipeline), CLI_WORDS_OF(presto_pipeline_builtin_at)},
     CLI_SET_OPTION(load, settings),
     CLI_PLUGIN_OPTION(load, settings),
     CLI_ALLOW_OPTION(load, settings.allows_code, "a dataset or a strategy"),
@@ -125,7 +125,8 @@ static const cli_option options[] = {
                     "as the pipeline's source says; without a pipeline, no steps"),
     CLI_FEATURE_OPTION(load, settings.feature),
     CLI_INDEX_OPTION(load, input.keep_index, input.index_dir),
-    {0, "to", "REPRESENTATION", "stop there", "the end of the pipeline", CLI_TEXT(load, input.to)},
+    {0, "to", "REPRESENTATION", "stop there", "the end of the pipeline", CLI_TEXT(load, input.to),
+     CLI_WORDS_OF(cli_representation_at)},
     {0, "strategy", "FILE",
      "threads, batch, seed and pipeline from presto-sweep's strategy.yaml; options given here win",
      NULL, CLI_TEXT(load, strategy_file)},
@@ -158,7 +159,7 @@ static const cli_option options[] = {
     {0, "shuffle", "HOW",
      "none, full, buffer:N (a random one of the next N samples) or blocks:N (blocks of N samples "
      "in random order, each shuffled)",
-     "none", CLI_SPECIAL(load, loader.order, read_shuffle)},
+     "none", CLI_SPECIAL(load, loader.order, read_shuffle), CLI_WORDS("none|full|buffer:|blocks:")},
     {0, "seed", "S", "of shuffling and random steps", CLI_FIELD,
      CLI_NUMBER(load, loader.order.seed, 0, UINT64_MAX), CLI_GIVEN(load, has_seed)},
     {0, "order", "ORDER", "strict (the same for any number of threads) or completion", CLI_FIELD,
@@ -196,7 +197,7 @@ static const cli_option options[] = {
 
     CLI_GROUP("Output"),
     {0, "format", "FORMAT", NULL, "tfrecord", CLI_SPECIAL2(load, format, ring, load_read_format),
-     CLI_TELL(load_tell_format)},
+     CLI_TELL(load_tell_format), CLI_WORDS_OF(load_format_at)},
     {0, "ring-bytes", "SIZE", "memory that batches of shm share", CLI_FIELD,
      CLI_SIZE(load, ring.ring_bytes, 1), CLI_GIVEN(load, has_ring)},
     {'b', "batch", "N", "samples per batch", "npy: 1; arrow, shm: 64",
@@ -237,12 +238,11 @@ static const cli_program self = {
     "npy: a message says which arrays follow, another one ends a whole stream; texts\n"
     "and rows of differing length are values and offsets (docs/streams.md,\n"
     "examples/npy_stream.py). arrow: an IPC stream, as pyarrow.ipc.open_stream reads\n"
-    "it. A reader that closes the pipe ends the program quietly.\n"
-    "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
-    "\n"
-    "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
+    "it. A reader that closes the pipe ends the program quietly.",
     sizeof(load),
     set_defaults,
+    .example = "presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
+    .most_exit = CLI_CORRUPT,
 };
 
 /* ---- what goes together ---- */

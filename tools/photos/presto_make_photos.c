@@ -83,12 +83,11 @@ static const cli_program self = {
     "Make a corpus of JPEGs or PNGs that behave like photos, in class folders, to try the other "
     "programs on.",
     options,
-    "The same options make the same bytes, whatever the number of threads.\n"
-    "Exit: 0 done, 1 failed, 2 usage.\n"
-    "\n"
-    "Example: presto-make-photos -n 200 -o photos",
+    "The same options make the same bytes, whatever the number of threads.",
     sizeof(photo_options),
     set_defaults,
+    .example = "presto-make-photos -n 200 -o photos",
+    .most_exit = CLI_USAGE,
 };
 
 /* ---- One photo ---- */

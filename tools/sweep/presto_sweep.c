@@ -116,7 +116,8 @@ static void set_defaults(void *job) {
 
 static const cli_option options[] = {
     CLI_GROUP("Strategies"),
-    {'p', "pipeline", "NAME|FILE", "the pipeline", NULL, CLI_TEXT(sweep_job, pipeline_name)},
+    {'p', "pipeline", "NAME|FILE", "the pipeline", NULL, CLI_TEXT(sweep_job, pipeline_name),
+     CLI_WORDS_OF(presto_pipeline_builtin_at)},
     CLI_SET_OPTION(sweep_job, settings),
     CLI_PLUGIN_OPTION(sweep_job, settings),
     CLI_FROM_OPTION(sweep_job, settings.from,
@@ -125,13 +126,13 @@ static const cli_option options[] = {
                     NULL),
     CLI_FEATURE_OPTION(sweep_job, settings.feature),
     {0, "stored", "A,B,...", "representations to store", "all that can be, and unprocessed",
-     CLI_SPECIAL_OF_ALL(read_stored), CLI_WAS("splits")},
+     CLI_SPECIAL_OF_ALL(read_stored), CLI_WAS("splits"), CLI_WORDS_OF(cli_representation_at)},
     {0, "no-seekable", NULL,
      "only representations of the pipeline [default: where photos are cropped, also JPEGs with an "
      "index, of which a crop decodes its part only: seekable]",
      NULL, CLI_FLAG(sweep_job, sweep.no_seekable)},
     {0, "codecs", "A,B,...", "codecs of the records", "none,zstd:1,zstd:3,lz4,snappy,gzip",
-     CLI_SPECIAL_OF_ALL(read_codecs)},
+     CLI_SPECIAL_OF_ALL(read_codecs), CLI_WORDS_OF(presto_codec_built_at)},
     {0, "tensorflow-readable", NULL,
      "only codecs that every TensorFlow reads: none, zlib, gzip [default codecs: none,zlib:1,gzip]",
      NULL, CLI_FLAG(sweep_job, sweep.tensorflow_readable)},
@@ -139,7 +140,7 @@ static const cli_option options[] = {
      "1 and the number of CPUs; with --storage, larger ones, too",
      CLI_SPECIAL_OF_ALL(read_thread_counts)},
     {0, "shards", "N,M,...", "numbers of files that a dataset has; \"threads\": as many as threads",
-     "threads", CLI_SPECIAL_OF_ALL(read_shard_counts)},
+     "threads", CLI_SPECIAL_OF_ALL(read_shard_counts), CLI_WORDS("threads")},
 
     CLI_GROUP("Measuring"),
     {0, "samples", "N", "how many samples to try on; 0 = all", CLI_FIELD,
@@ -223,12 +224,11 @@ static const cli_program self = {
     "predicted, and the best ones run to confirm it (--measure: all are run).",
     options,
     "Writes report.html, results.csv, results.json and strategy.yaml (which\n"
-    "presto-write and presto-load take) into DIR.\nExit: 0 done, 1 failed, 2 usage, 3 data "
-    "corrupt,\n4 with --check: the recommendation may be another one.\n"
-    "\n"
-    "Example: presto-sweep -p cv --threads 1,4 --weights 1,0,1 -o sweep photos",
+    "presto-write and presto-load take) into DIR.",
     sizeof(sweep_job),
     set_defaults,
+    .example = "presto-sweep -p cv --threads 1,4 --weights 1,0,1 -o sweep photos",
+    .most_exit = CLI_OTHER_ADVICE,
 };
 
 static void parse_command_line(sweep_job *s, int argc, char **argv) {

@@ -27,7 +27,8 @@ static void set_defaults(void *job) {
 
 static const cli_option options[] = {
     CLI_GROUP("What"),
-    {'p', "pipeline", "NAME|FILE", "the pipeline to run", NULL, CLI_TEXT(write_job, pipeline_name)},
+    {'p', "pipeline", "NAME|FILE", "the pipeline to run", NULL, CLI_TEXT(write_job, pipeline_name),
+     CLI_WORDS_OF(presto_pipeline_builtin_at)},
     CLI_SET_OPTION(write_job, settings),
     CLI_PLUGIN_OPTION(write_job, settings),
     CLI_ALLOW_OPTION(write_job, settings.allows_code, "a strategy"),
@@ -40,7 +41,7 @@ static const cli_option options[] = {
     {'u', "up-to", "REPRESENTATION", "store this one",
      "the last before a random step, and before one that only widens numbers, such as "
      "center-pixels, or looks them up, such as embed",
-     CLI_TEXT(write_job, convert.up_to)},
+     CLI_TEXT(write_job, convert.up_to), CLI_WORDS_OF(cli_representation_at)},
     {'c', "codec", "CODEC[:LEVEL]",
      "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip", "none",
      CLI_CODEC(write_job, convert.codec)},
@@ -90,12 +91,11 @@ static const cli_program self = {
     "Run a pipeline over source files up to one representation and store the samples as TFRecord "
     "files, with their index and dataset.json.",
     options,
-    "Where dataset.json stands, the dataset is whole: it is written last.\n"
-    "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
-    "\n"
-    "Example: presto-write -p cv -u resized -c zstd:3 -o photos-resized photos",
+    "Where dataset.json stands, the dataset is whole: it is written last.",
     sizeof(write_job),
     set_defaults,
+    .example = "presto-write -p cv -u resized -c zstd:3 -o photos-resized photos",
+    .most_exit = CLI_CORRUPT,
 };
 
 /* Options that are given win. */

@@ -62,9 +62,18 @@ static const cli_option options[] = {
     CLI_COMMON_OPTIONS(made, "JSON", 0),
 };
 
-static const cli_program self = {"made",      "[OPTIONS]",     "A program for this test.",
-                                 options,     "Example: made", sizeof(made),
-                                 set_defaults};
+static const char *const commands[] = {"make", "break", NULL};
+
+static const cli_program self = {"made",
+                                 "[OPTIONS]",
+                                 "A program for this test.",
+                                 options,
+                                 NULL,
+                                 sizeof(made),
+                                 set_defaults,
+                                 .example = "made",
+                                 .most_exit = CLI_USAGE,
+                                 .commands = commands};
 
 /* The options that `line`, of words with a blank between them, sets. */
 static made parse(char *line) {
