@@ -227,7 +227,8 @@ def run_next(desk, shown, folder):
 def run_advice(desk):
     """"Try '...'" of usage errors, and every command and option that a message names."""
     folder = desk.folder("advice")
-    of_others, options = re.compile("'aws [^']*'"), set()  # commands of others, as a message quotes them
+    of_others = re.compile("'aws [^']*'")  # commands of others, as a message quotes them
+    options = {"--print-page"}  # by which the build gets manual pages; --help does not list it
     for program in PROGRAMS:
         code, shown = desk.paste(f"{program} --no-such-option", folder)
         (advice,) = re.findall(r"^Try '(.*)'\.$", shown, re.MULTILINE)
