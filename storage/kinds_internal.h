@@ -81,5 +81,7 @@ extern const presto__storage_kind presto__storage_s3;
 extern const presto__storage_kind presto__storage_gs;
 /** hf://datasets/OWNER/NAME/FILE. */
 extern const presto__storage_kind presto__storage_hf;
+/** NAME://PATH, of file systems that the program gives. */
+extern const presto__storage_kind presto__storage_given;
 
 #endif

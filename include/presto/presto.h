@@ -67,6 +67,7 @@
 #include <presto/pipeline.h>
 
 #include <presto/dataset.h>
+#include <presto/filesystem.h>
 #include <presto/source.h>
 
 #include <presto/loader.h>

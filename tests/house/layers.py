@@ -13,7 +13,7 @@ import sys
 # Which folder each public header belongs to; a header that is not listed fails the test.
 OWNERS = {
     "base": "api crc32c file numbers processors rng span status tensor text version",
-    "storage": "storage",
+    "storage": "storage filesystem",
     "records": "codec dataset example frame inspect shard",
     "steps": "pipeline step",
     "loader": "arrow convert loader mix out ring source stream writer",
