@@ -137,7 +137,8 @@ static int run_module(PyObject *module) {
         add_type(module, &native_loader_spec, &native_loader_type) < 0 ||
         add_type(module, &native_batch_spec, &native_batch_type) < 0 ||
         add_type(module, &native_ring_spec, &native_ring_type) < 0 ||
-        add_type(module, &native_writer_spec, &native_writer_type) < 0)
+        add_type(module, &native_writer_spec, &native_writer_type) < 0 ||
+        add_type(module, &native_filesystem_spec, &native_filesystem_type) < 0)
         return -1;
     return add_type(module, &native_buffer_spec, &native_buffer_type);
 }

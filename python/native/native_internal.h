@@ -165,6 +165,11 @@ PyObject *native_loader_stats(PyObject *self, PyObject *unused);
 PyObject *native_loader_notes(PyObject *self, PyObject *unused);
 PyObject *native_loader_verdict(PyObject *self, PyObject *unused);
 
+/* ---- filesystem.c ---- */
+
+extern PyType_Spec native_filesystem_spec;
+extern PyTypeObject *native_filesystem_type;
+
 /* ---- arrow_schema.c, arrow_array.c ---- */
 
 /** The schema of a batch: a struct of its features. False: `why_out` is static text, or NULL for a

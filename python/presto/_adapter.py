@@ -125,7 +125,7 @@ class Adapter(Advised):
             raise ValueError("rank and world go together")
         share = None if rank is None else share_of(rank, world)
         options = dict(options)
-        part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
+        part = {name: options.pop(name) for name in ("split", "part", "split_seed", "filesystem") if name in options}
         self.dataset = dataset_of(dataset, strategy=options.get("strategy"), **part)
         self.batch = batch
         self._share = share

@@ -17,6 +17,7 @@ from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
 from ._changes import value_text
 from ._checks import names_of, natural
 from ._draws import draw_of_torch
+from ._filesystem import Given, checked, given as given_place, in_child, stripped
 from ._guesses import Advised, advised
 from ._errors import ArgumentError, Error, ForeignError, NotFoundError
 from ._html import html_table
@@ -144,10 +145,12 @@ class Dataset(Advised):
         split_seed: int = 0,
         plugins: Path | Iterable[Path] = (),
         tensors: str = "decoded",
+        filesystem: Any = None,
         start: str | None = None,
     ) -> None:
         from_ = _from_of(from_, start)
-        self._shown = paths_of(paths)
+        fs = None if filesystem is None else checked(filesystem)
+        self._shown = paths_of(paths, of=fs)
         features = None if features is None else names_of(features, "features")
         if not isinstance(split_seed, SupportsIndex) or not 0 <= operator.index(split_seed) < 1 << 64:
             raise ValueError(f"split_seed is a whole number from 0 to 2^64 - 1, not {split_seed!r}")
@@ -172,7 +175,7 @@ class Dataset(Advised):
             raise ArgumentError(f'{given}= needs {lacks}=, as in split="90/10", part="train"')
         self._arguments: dict[str, Any] = {
             # They are opened again, perhaps when the working folder is another one.
-            "paths": tuple(absolute(path) for path in self._shown),
+            "paths": tuple(absolute(path) for path in self._shown) if fs is None else stripped(paths, fs),
             "pipeline": None if pipeline is None else pipeline_name(pipeline),
             "from_": from_,
             "to": to,
@@ -186,7 +189,9 @@ class Dataset(Advised):
             "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
             "tensors": tensors,
+            "filesystem": fs,
         }
+        self._place: Given | None = None  # where paths are, if it is no storage that the library knows
         self._draw = (0, 0)
         self._open_fresh()
         if strategy is not None:
@@ -195,6 +200,11 @@ class Dataset(Advised):
 
     def _open_fresh(self) -> None:
         self._generation = generation()
+        fs = self._arguments["filesystem"]
+        if fs is not None:
+            if self._place is not None and not self._place.is_current:
+                fs = self._arguments["filesystem"] = in_child(fs)
+            self._place = given_place(fs)
         self._streams: dict[tuple[bool, bool], _native.Stream] = {}
         self._idle: list[_native.Loader] = []
         # Files of others without an index are counted when somebody asks.
@@ -255,9 +265,12 @@ class Dataset(Advised):
             **self._mixing(),
         }
         try:
-            return _native.Stream(tuple(os.fsencode(path) for path in given["paths"]), options)
+            place, paths = self._place, given["paths"]
+            encoded = tuple(map(os.fsencode, paths)) if place is None else place.encoded(paths)
+            return _native.Stream(encoded, options)
         except (ForeignError, NotFoundError) as error:
-            if names["pipeline"] is None and given["paths"] and all(map(os.path.exists, given["paths"])):
+            is_there = all(map(os.path.exists, paths)) if place is None else isinstance(error, ForeignError)
+            if names["pipeline"] is None and paths and is_there:
                 error.add_note('files that are no TFRecords need a pipeline: presto.open(path, pipeline="cv"), or one of your own')
             raise
 
@@ -540,10 +553,13 @@ def dataset_of(
     split: str | None = None,
     part: str | int | None = None,
     split_seed: int = 0,
+    filesystem: Any = None,
 ) -> Dataset:
     """The dataset itself, or what the paths are; of it a part."""
     if not isinstance(given, Dataset):
-        return Dataset(given, strategy=strategy, split=split, part=part, split_seed=split_seed)
+        return Dataset(given, strategy=strategy, split=split, part=part, split_seed=split_seed, filesystem=filesystem)
+    if filesystem is not None:
+        raise ArgumentError("filesystem= says where paths are, and a presto.Dataset is open already: give it to presto.open()")
     if strategy is not None:
         given.check_strategy(strategy_of(strategy))
     return given if split is None and part is None else given._part(split, part, split_seed)
@@ -566,6 +582,7 @@ def open(
     split_seed: int = 0,
     plugins: Path | Iterable[Path] = (),
     tensors: str = "decoded",
+    filesystem: Any = None,
     start: str | None = None,
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
@@ -595,6 +612,9 @@ def open(
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
         tensors:  "decoded": where the first records of other programs hold serialized tensors (tf.io.serialize_tensor), samples
                   have the tensors. "raw": their bytes.
+        filesystem: an fsspec file system that has the paths, such as fsspec.filesystem("sftp", host="example.org"), a zip file, or
+                  one of your own. It is called by the library's threads, and slower than what the library reads itself: this
+                  machine's files, s3://, gs://, hf://datasets/, https:// (docs/object-storage.md).
         start:    what `from_` was called before. It is still taken, with a note.
 
     Raises:

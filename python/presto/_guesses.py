@@ -62,6 +62,7 @@ ARGUMENTS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("chunk_bytes", "size_limit", "maxsize", "max_shard_size", "chunk_size"), ("shard_bytes", 'such as "64MiB"')),
     **dict.fromkeys(("maxcount", "samples_per_shard", "num_output_shards"), ("shards", "")),
     **dict.fromkeys(("output_dir", "out", "out_dir", "output_path", "dst"), ("output", "")),
+    **dict.fromkeys(("fs", "storage_options", "file_system", "client"), ("filesystem", "an fsspec file system that has the paths")),
     **dict.fromkeys(("fn", "inputs"), ("pipeline", _STEPS)),
     **dict.fromkeys(("image_size", "target_size", "resize"), ("set", '{"resize-image.min-side": 64} changes an option of a step')),
 }  # fmt: skip

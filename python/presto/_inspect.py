@@ -2,16 +2,17 @@
 """Looking into datasets and TFRecord files, whoever wrote them."""
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _native
+from ._filesystem import checked, given
 from ._guesses import advised
 from ._options import natural
-from ._paths import Path, paths_of
+from ._paths import Path
 from ._progress import size
+from ._write import encoded_paths
 
 _MOST_DAMAGE = 1000
 
@@ -116,13 +117,14 @@ def _feature(found: dict[str, Any]) -> SeenFeature:
 
 
 @advised
-def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = False) -> Info:
+def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = False, filesystem: Any = None) -> Info:
     """Look into a dataset, or TFRecord files of any program: shards, records, codec, features, damage.
 
     Args:
         paths:   a path, or several.
         samples: how many records are looked into for the features.
         verify:  read everything, check every checksum, record and index, and against dataset.json: `damage` has the faults.
+        filesystem: an fsspec file system that has the paths, as in presto.open().
 
     Damage is no exception here. Ctrl-C ends it.
 
@@ -130,12 +132,13 @@ def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = 
         presto.NotFoundError: a path that is not there.
         presto.ForeignError:  a file that holds no TFRecords.
     """
-    encoded = tuple(os.fsencode(path) for path in paths_of(paths))
+    place = None if filesystem is None else given(checked(filesystem))  # until the calls are over
+    encoded = encoded_paths(paths, place)
     found = _native.inspect(encoded, natural(samples, "samples", 0, (1 << 63) - 1))
     files = [File(**file) for file in found.pop("files")]
     features = {feature["name"]: _feature(feature) for feature in found.pop("features")}
     if verify:
-        checked = _native.verify(encoded, True, _MOST_DAMAGE)
-        found["faults"] = checked["faults"]
-        found["damage"] = [Damage(**fault) for fault in checked["damage"]]
+        verified = _native.verify(encoded, True, _MOST_DAMAGE)
+        found["faults"] = verified["faults"]
+        found["damage"] = [Damage(**fault) for fault in verified["damage"]]
     return Info(files=files, features=features, **found)

@@ -89,6 +89,7 @@ class Loader(Advised):
         strategy:  of presto.sweep(), or a path of strategy.yaml: batch, threads and seed, where they are not given. It must be
                    about what the dataset holds.
         split, part, split_seed: only one part of the samples, as in presto.open(): split="90/10", part="train".
+        filesystem: an fsspec file system that has the paths, as in presto.open().
 
     Raises:
         presto.ArgumentError: a feature that there is not; a strategy of another dataset; a part of no ratio.
@@ -129,9 +130,12 @@ class Loader(Advised):
         split: str | None = None,
         part: str | int | None = None,
         split_seed: int = 0,
+        filesystem: Any = None,
     ) -> None:
         wanted = None if strategy is None else strategy_of(strategy)
-        self.dataset = dataset_of(dataset, strategy=wanted, split=split, part=part, split_seed=split_seed)
+        self.dataset = dataset_of(
+            dataset, strategy=wanted, split=split, part=part, split_seed=split_seed, filesystem=filesystem
+        )
         if wanted is not None:
             batch = wanted.batch if batch == 1 and wanted.batch > 0 else batch
             threads = wanted.threads if threads == "auto" else threads

@@ -32,10 +32,11 @@ def output_of(path: Path, *, may_be_bucket: bool = False) -> str:
     return found
 
 
-def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
-    """A path or several, each a str, or bytes."""
+def paths_of(given: Path | Iterable[Path], *, of: object = None) -> tuple[Any, ...]:
+    """A path or several, each a str, or bytes. `of`: the file system of the program's own that they are of; None: this machine's."""
+    is_one = _is_one if of is None else os.fspath
     if isinstance(given, (str, bytes, os.PathLike)):
-        return (_is_one(given),)
+        return (is_one(given),)
     if getattr(given, "_has_samples", False):  # else it would be read as a whole, as a list of paths
         kind = type(given)
         name = f"presto.{kind.__name__}" if kind.__module__.startswith("presto._") else f"{kind.__module__}.{kind.__name__}"
@@ -46,7 +47,7 @@ def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
     for path in given:
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"a path, or a list of paths, is expected here: a {type(given).__name__} has a {type(path).__name__}")
-        found.append(_is_one(path))
+        found.append(is_one(path))
     return tuple(found)
 
 

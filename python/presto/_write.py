@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from . import _native
 from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, changes_of, plugin_files
 from ._errors import ArgumentError
+from ._filesystem import Given, checked, given, stripped
 from ._guesses import advised
 from ._loader import OnSkip
 from ._notes import Warning, note, warn
@@ -38,8 +39,10 @@ def changes(given: Mapping[str, object] | Iterable[str]) -> tuple[bytes, ...]:
     return tuple(text.encode("utf-8", "surrogateescape") for text in changes_of(given))
 
 
-def encoded_paths(source: Path | Iterable[Path]) -> tuple[bytes, ...]:
-    """A path or several, as the module takes them."""
+def encoded_paths(source: Path | Iterable[Path], place: Given | None = None) -> tuple[bytes, ...]:
+    """A path or several, as the module takes them; `place`: the file system that has them."""
+    if place is not None:
+        return place.encoded(stripped(source, place.fs))
     return tuple(os.fsencode(path) for path in paths_of(source))
 
 
@@ -106,6 +109,7 @@ def write(
     part: str | int | None = None,
     split_seed: int = 0,
     parts: str | None = None,
+    filesystem: Any = None,
 ) -> Summary:
     """Run a pipeline over source files up to one representation and store the samples, as presto-write does.
 
@@ -137,6 +141,7 @@ def write(
         sync:     files are on the disk before they get their names.
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
         split, part, split_seed: store only one part of the samples, as in presto.open(): split="90/10", part="train".
+        filesystem: an fsspec file system that has the source, as in presto.open(). The output is not in it.
         parts:    what `split` was called here before, when split= was what up_to= is now. Both are still taken, with a note.
 
     Returns:
@@ -201,7 +206,8 @@ def write(
         **thread_options(threads),
         **on_error_of(on_error),
     }
-    encoded = encoded_paths(source)
+    place = None if filesystem is None else given(checked(filesystem))  # until the call is over
+    encoded = encoded_paths(source, place)
     try:
         figures = _native.convert(encoded, options)
     finally:

@@ -147,7 +147,7 @@ def to_iterable_dataset(
             raise TypeError(f"examples are dicts: {name} is of presto.Loader; .map() of the dataset changes them")
     if shards < 1:
         raise ValueError("there is at least one shard")
-    part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
+    part = {name: options.pop(name) for name in ("split", "part", "split_seed", "filesystem") if name in options}
     dataset = dataset_of(dataset, **part)
     chosen = options.get("features")
     chosen = dataset._arguments["features"] if chosen is None else names_of(chosen, "features")
