@@ -2,13 +2,40 @@
 # The libraries that Presto stands on. Required: what the records need. Optional: a codec or step whose
 # library is absent is listed by the programs as such and fails with that reason.
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
+find_package(PkgConfig QUIET)
+set(missing "")  # Debian's packages; scripts/setup has the same
+if(NOT PkgConfig_FOUND)
+  set(missing pkg-config)
+endif()
 
-pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
-pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(LIBDEFLATE REQUIRED IMPORTED_TARGET libdeflate)
-pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# Its name here, pkg-config's, and the package: sets the target PkgConfig::NAME.
+macro(presto_required name module package)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  endif()
+  if(NOT ${name}_FOUND)
+    list(APPEND missing ${package})
+  endif()
+endmacro()
+presto_required(ISAL libisal libisal-dev)
+presto_required(ZLIB zlib zlib1g-dev)
+presto_required(LIBDEFLATE libdeflate libdeflate-dev)
+presto_required(YAML yaml-0.1 libyaml-dev)
+presto_required(JANSSON jansson libjansson-dev)
+if(PRESTO_PYTHON AND NOT PRESTO_PYTHON STREQUAL "AUTO")
+  find_package(Python3 3.11 QUIET COMPONENTS Interpreter Development.Module)
+  if(NOT Python3_Development.Module_FOUND)
+    list(APPEND missing python3-dev)
+  endif()
+endif()
+if(missing)
+  list(JOIN missing " " missing)
+  # Two blanks at its start: CMake prints the line as it stands.
+  message(FATAL_ERROR "Presto cannot be built yet, because packages are missing. Type:\n"
+                      "  sudo apt-get install ${missing}\n"
+                      "Or, for all that Presto can use: scripts/setup. What the packages are called elsewhere is up to the system; "
+                      "Python must be 3.11 or later.")
+endif()
 
 set(PRESTO_PC_REQUIRES "libisal zlib libdeflate yaml-0.1 jansson")
 set(PRESTO_PC_LIBS "")

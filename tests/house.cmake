@@ -17,6 +17,7 @@ if(NOT PRESTO_SANITIZE)  # they look at texts
   add_test(NAME house.documents COMMAND Python3::Interpreter ${house}/documents.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PROJECT_SOURCE_DIR})
   add_test(NAME house.peers COMMAND Python3::Interpreter ${house}/peers.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME house.missing COMMAND Python3::Interpreter ${house}/missing.py ${PROJECT_SOURCE_DIR} ${CMAKE_COMMAND})
   add_test(NAME house.headers
            COMMAND Python3::Interpreter ${house}/headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${PRESTO_CXX})
   add_test(NAME house.rooms COMMAND Python3::Interpreter ${house}/rooms.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

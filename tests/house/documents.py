@@ -39,7 +39,7 @@ def differing(root):
     yield ("MiB of texts and profiles of a PNG", find("docs/pipelines.md", r"profiles of a PNG may take (\d+) MiB"),
            find("steps/image/png.c", r"MAX_CHUNK_BYTES \(\(size_t\)(\d+) << 20\)"))
     needed = find("README.md", r"Needed are ([^;]*);") or ""
-    required = re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\S+)\)", (root / "cmake" / "dependencies.cmake").read_text())
+    required = re.findall(r"presto_required\(\w+ (\S+) \S+\)", (root / "cmake" / "dependencies.cmake").read_text())
     yield "needed libraries", set(re.split(r", | and ", needed)), {LIBRARIES.get(name, name) for name in required}
 
 
