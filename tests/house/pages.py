@@ -23,7 +23,7 @@ NOT_RUN = {
     r"tests/recorded/record BUILD": "BUILD stands for any; cli.recorded runs it",
     r"tests/corpora/make NAME": "NAME stands for any; cli.corpora makes them",
     r"(cmake|ctest) ": MINUTES,
-    r"pip install ": NETWORK,
+    r"(python3 -m venv \S+ && \. \S+ && )?pip install ": NETWORK,
     r"scripts/wheel\b": MINUTES,
     r"torchrun ": "it needs PyTorch; python.examples runs its program",
     r'python3 -c "import (sentencepiece|tokenizers)\b': "it needs a package; live.tokenizers runs the same",
@@ -155,7 +155,7 @@ class Checkout:
                 yield f"{program} is not built"
         elif program in ("cmake", "ctest"):
             yield from self.preset_faults(words)
-        elif not program.startswith("build/") and program not in ("pip", "torchrun") and shutil.which(program) is None:
+        elif not program.startswith("build/") and program not in ("pip", "torchrun", ".") and shutil.which(program) is None:
             yield f"{program} is not known"
         if words[1:2] == ["-c"] and program == "python3":
             yield from python_faults(words[2])

@@ -64,7 +64,7 @@ class Types(PythonCase):
         good, wrong = self.folder / "good.py", self.folder / "wrong.py"
         good.write_text(PROGRAM)
         wrong.write_text(WRONG)
-        done = self.check(pathlib.Path("python/presto"), good)
+        done = self.check(pathlib.Path("python/presto"), pathlib.Path("python/presto_programs"), good)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.check(wrong)
         self.assertEqual(done.stdout.count("error:"), 3, done.stdout)

@@ -7,6 +7,7 @@ Usage: test_wheel.py ROOT BUILD_DIR PYTHON_WITH_TORCH. The environment of this i
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import sysconfig
 import tempfile
 import zipfile
 
+PROGRAMS = ("presto-write", "presto-load", "presto-sweep", "presto-inspect", "presto-make-photos")
 # Sections whose blocks need another library. They may use what the first section defines.
 NEEDS = {"Tables of Arrow": "pyarrow", "PyTorch": "torch", "JAX": "jax", "TensorFlow": "tensorflow", "Hugging Face": "datasets"}
 
@@ -38,14 +40,31 @@ def build_wheel(root, build, scratch):
     return wheel
 
 
-def check_wheel(wheel):
-    """One file for every later CPython, with types and licence, and nothing else."""
+def check_wheel(wheel, document):
+    """One file for every later CPython, with types, programs, their pages and licence, and nothing else; not larger than is said."""
     assert re.fullmatch(r"presto_loader-\d+\.\d+\.\d+-cp311-abi3-\w+\.whl", wheel.name), wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("presto/_native.abi3.so", "presto/_native.pyi", "presto/py.typed", "presto/torch.py", "presto/tf.py"):
         assert name in names, (name, names)
     assert any(name.endswith("LICENSE") for name in names), names
-    assert all(name.startswith(("presto/", "presto_loader-")) for name in names), names
+    for program in PROGRAMS:
+        for name in (f"presto_programs/bin/{program}", f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}",
+                     f"share/zsh/site-functions/_{program}", f"share/fish/vendor_completions.d/{program}.fish"):
+            assert sum(entry.endswith(name) for entry in names) == 1, (name, names)
+    assert sum(name.startswith("presto_programs/lib/libpresto.so.") for name in names) == 1, names
+    assert all(name.startswith(("presto/", "presto_programs/", "presto_loader-")) for name in names), names
+    size, most = wheel.stat().st_size / 1e6, float(re.search(r"without\s+these\s+libraries\s+at\s+most\s+([\d.]+)\s+MB", document)[1])
+    print(f"the wheel has {size:.2f} MB")
+    assert size <= most < 1.5 * size, f"the wheel has {size:.2f} MB, and docs/python.md says at most {most}"
+
+
+def check_glibc(site, document):
+    """What is compiled needs no later glibc than is said."""
+    needed = set()
+    for path in (*site.glob("presto/*.so"), *site.glob("presto_programs/bin/*"), *site.glob("presto_programs/lib/*")):
+        needed |= set(re.findall(r"\(GLIBC_2\.(\d+)\)", run("objdump", "-T", path)))
+    said = int(re.search(r"runs with\s+glibc 2\.(\d+) or later", document)[1])
+    assert max(map(int, needed)) <= said, f"glibc 2.{max(map(int, needed))}, and docs/python.md says 2.{said}"
 
 
 def check_symbols(library, include):
@@ -75,6 +94,52 @@ def fresh_environment(wheel, scratch):
     for name in ("numpy", "numpy.libs"):
         (site / name).symlink_to(ours / name)
     return python, site
+
+
+def check_programs(folder, python, environment):
+    """The commands in `folder` are the programs, as are those of python -m presto: output, exit codes, signals."""
+    for program in PROGRAMS:
+        for command in ([folder / program], [python, "-m", "presto", program.removeprefix("presto-")]):
+            shown = run(*command, "--version", env=environment, cwd="/")
+            assert re.fullmatch(rf"{program} \(Presto\) \d+\.\d+\.\d+\n", shown), shown
+        done = subprocess.run([folder / program, "--no-such"], capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 2 and done.stderr.startswith(f"{program}: unknown option"), done
+    photos = folder / "photos"
+    run(folder / "presto-make-photos", "-q", "-n", "4", "-c", "2", "-o", photos, env=environment)
+    run(folder / "presto-write", "--quiet", "-p", "cv", "-o", folder / "stored", photos, env=environment)
+    run(folder / "presto-inspect", "verify", folder / "stored", env=environment)
+    # The command is the program: what ends it ends nothing else.
+    with subprocess.Popen([folder / "presto-load", "-e", "1000000000", "--format", "raw", folder / "stored"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=environment) as loading:
+        assert loading.stdout.read(1)
+        name = os.readlink(f"/proc/{loading.pid}/exe")
+        assert name.endswith("/presto_programs/bin/presto-load"), name
+        loading.terminate()
+        loading.stdout.close()
+        assert loading.wait(timeout=240) == -signal.SIGTERM, loading.returncode
+
+
+def check_module(python, environment):
+    """What python -m presto says when it starts no program."""
+    for words, code, part in [(["--help"], 0, "Usage: python -m presto PROGRAM"), (["--version"], 0, "presto (Presto) "),
+                              ([], 2, "the program is missing (write, load, sweep, inspect, make-photos)"), (["laod"], 2, "'laod' is no program")]:
+        done = subprocess.run([python, "-m", "presto", *words], capture_output=True, text=True, env=environment, check=False)
+        assert (done.returncode, bool(done.stdout)) == (code, code == 0) and part in done.stdout + done.stderr, done
+
+
+def check_user_installation(wheel, scratch, python):
+    """pip install --user: other folders than those of an environment."""
+    environment = clean_environment(PYTHONUSERBASE=str(scratch / "user"))
+    run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--quiet", "--no-deps", "--no-index",
+        "--user", "--break-system-packages", wheel, env=environment)
+    for program in PROGRAMS:
+        shown = run(scratch / "user" / "bin" / program, "--version", env=environment)
+        assert shown.startswith(f"{program} (Presto) "), shown
+    # A build without libjpeg has no presto-make-photos.
+    (program,) = (scratch / "user").glob("**/presto_programs/bin/presto-make-photos")
+    program.unlink()
+    done = subprocess.run([scratch / "user" / "bin" / "presto-make-photos"], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1 and "No such file or directory; this installation was built without it" in done.stderr, done
 
 
 def run_ranks(python, program, folder, environment, world=2):
@@ -123,8 +188,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="presto-wheel-") as folder:
         scratch = pathlib.Path(folder)
         wheel = build_wheel(root, build, scratch)
-        check_wheel(wheel)
+        check_wheel(wheel, document)
         python, site = fresh_environment(wheel, scratch)
+        check_glibc(site, document)
+        check_programs(python.parent, python, clean_environment())
+        check_module(python, clean_environment())
+        check_user_installation(wheel, scratch, torch_python)
         check_symbols(site / "presto" / "_native.abi3.so", root / "include" / "presto")
         tools = clean_environment(PATH=f"{build}/tools:{os.environ['PATH']}")
         for command in re.findall(r"^\$ (.*)$", commands, re.MULTILINE):
@@ -141,6 +210,8 @@ def main():
 
         environment = clean_environment(PYTHONPATH=str(build / "python"), TF_CPP_MIN_LOG_LEVEL="3", HF_HUB_OFFLINE="1",
                                         PATH=tools["PATH"])
+        done = subprocess.run([sys.executable, "-m", "presto", "load"], capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 1 and "this installation has no programs" in done.stderr, done
         begin = 'import presto\ndataset = presto.open("photos-resized")\n'
         for title in NEEDS:
             has_library = run_with_library(title, begin + code[title], [sys.executable, torch_python], scratch, environment)
