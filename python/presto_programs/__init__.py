@@ -12,8 +12,10 @@ NAMES = ("presto-write", "presto-load", "presto-sweep", "presto-inspect", "prest
 
 
 def path(name: str) -> str:
-    """Where the program is, if this installation has it."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    """Where the program is, if this installation has it. An editable installation has two folders of this package: this file is in
+    the one, the programs are in the other."""
+    places = [os.path.join(os.path.abspath(folder), "bin", name) for folder in __path__]
+    return next((place for place in places if os.path.exists(place)), places[0])
 
 
 def become(name: str, arguments: list[str]) -> NoReturn:

@@ -127,6 +127,18 @@ def check_module(python, environment):
         assert (done.returncode, bool(done.stdout)) == (code, code == 0) and part in done.stdout + done.stderr, done
 
 
+def check_editable_installation(python, site, root):
+    """Its finder adds the installed folder to the package of the checkout."""
+    program = f"""import sys
+sys.path.insert(0, {str(root / "python")!r})
+import presto_programs
+presto_programs.__path__.append({str(site / "presto_programs")!r})
+print(presto_programs.__file__, presto_programs.path("presto-load"), presto_programs.path("presto-none"))"""
+    shown = run(python, "-c", program, env=clean_environment()).split()
+    assert shown == [str(root / "python" / "presto_programs" / "__init__.py"), str(site / "presto_programs" / "bin" / "presto-load"),
+                     str(root / "python" / "presto_programs" / "bin" / "presto-none")], shown
+
+
 def check_user_installation(wheel, scratch, python):
     """pip install --user: other folders than those of an environment."""
     environment = clean_environment(PYTHONUSERBASE=str(scratch / "user"))
@@ -193,6 +205,7 @@ def main():
         check_glibc(site, document)
         check_programs(python.parent, python, clean_environment())
         check_module(python, clean_environment())
+        check_editable_installation(python, site, root)
         check_user_installation(wheel, scratch, torch_python)
         check_symbols(site / "presto" / "_native.abi3.so", root / "include" / "presto")
         tools = clean_environment(PATH=f"{build}/tools:{os.environ['PATH']}")
