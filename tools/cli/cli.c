@@ -61,7 +61,7 @@ static const struct {
 } exits[] = {
     [CLI_DONE] = {"done", "All is done."},
     [CLI_FAILED] = {"failed", "Something failed. A line on standard error says what, and where."},
-    [CLI_USAGE] = {"usage", "The command line is wrong. Nothing has been done."},
+    [CLI_USAGE] = {"usage", "The command line is wrong, or does not fit the data."},
     [CLI_CORRUPT] = {"data corrupt", "Data are damaged, or end too early."},
     [CLI_OTHER_ADVICE] = {"with --check: the recommendation may be another one",
                           "With --check: the recommendation may be another one."},
