@@ -5,8 +5,8 @@
     bench/choice.py cost                      # 5 splits x 12 codecs x 8 numbers of threads on 2,000 photos
     bench/choice.py best -p cv,mp3            # is the recommended strategy as fast as the best one?
     bench/choice.py whole --gigabytes 2       # sweeps with their defaults beside epochs of whole datasets; an hour
-    bench/choice.py whole -p cv --minutes 5   # the short form: smaller datasets, fewer rounds
-    bench/choice.py whole -p cv --storage ceph-hdd --stored resized --threads 1,8 --gigabytes 0.5
+    bench/choice.py whole -p cv --gigabytes 0.5 --minutes 1                 # the short form: about five minutes
+    bench/choice.py whole -p cv --storage object-store --stored resized --threads 1,8 --gigabytes 0.5
     bench/choice.py best --work DIR           # keeps corpora and sweeps there; takes those that bench/predict.py --work DIR measured
 
 best: one sweep recommends, as presto-sweep does by default; another one measures all strategies. The best of many that were measured
@@ -18,7 +18,8 @@ whole: the corpus is copied until its largest stored form has --gigabytes. Each 
 processors, and loaded by turns, one cold epoch each a round, until the time is over, three rounds at least. Beside it, a sweep with
 presto-sweep's defaults on the same corpus says what such an epoch would be. Printed are, for each strategy, the median rate of the whole
 dataset, the half of the rounds, and sweep / whole; more threads over one, both ways; the recommended over the best. At the end, over all
-strategies: the median and the worst error of the sweep. --storage plays a storage for both: it is the same each time, so that few rounds do.
+strategies: the median and the worst error of the sweep; and a table, as docs/sweep.md has it. --storage plays a storage for both. It is the
+same each time, so that three rounds do; they are runs of a sweep whose sample is the whole.
 """
 import argparse
 import json
@@ -121,9 +122,26 @@ def epoch(options, name, settings, strategy, path, work):
     stats = work / "stats.json"
     which = ["-p", name, *settings] if strategy[0] == "unprocessed" else []
     drop(path)
-    plays = ["--storage", options.storage] if options.storage else []
-    program(options, "presto-load", "-q", "--format", "null", "-b", "32", "-j", strategy[2], "--stats", stats, *plays, *which, path)
+    program(options, "presto-load", "-q", "--format", "null", "-b", "32", "-j", strategy[2], "--stats", stats, *which, path)
     return json.loads(stats.read_text())["samples_per_s"]
+
+
+def played(options, name, corpus, work, stored):
+    """Samples a second of cold epochs of the whole, on a storage that is played: files are opened in each, indexes were read before."""
+    results = presto_sweep(options, name, work / f"{name}-played", "--measure", *stored, "--storage", options.storage, "--codecs", "none",
+                           "--threads", options.threads, "--samples", "0", "--runs", str(WHOLE_ROUNDS), "--decide-time", "0", corpus)
+    return {key(r): [run["samples_per_s"] for run in r["cold"]["runs"]] for r in results["results"] if r["status"] == "ok"}
+
+
+def loaded(options, name, settings, corpus, work, strategies):
+    """The same, by presto-load and on the storage that is there, until the time is over."""
+    paths = {s: store(options, name, settings, corpus, s, work) for s in strategies}
+    rates = {s: [] for s in strategies}
+    until = time.monotonic() + 60 * options.minutes
+    while min(map(len, rates.values())) < WHOLE_ROUNDS or time.monotonic() < until:
+        for s in strategies if len(rates[strategies[0]]) % 2 == 0 else strategies[::-1]:
+            rates[s].append(epoch(options, name, settings, s, paths[s], work))
+    return rates
 
 
 def store(options, name, settings, corpus, strategy, work):
@@ -145,27 +163,32 @@ def enlarge(corpus, bytes_wanted, largest, work):
 
 
 def print_whole(name, results, rates):
-    """Returns sweep / whole - 1 of each strategy."""
+    """Returns sweep / whole - 1 of each strategy, and the row of the table."""
     swept = {key(r): r["cold"]["samples_per_s"]["median"] for r in results["results"] if r["status"] == "ok"}
     middle = {s: statistics.median(found) for s, found in rates.items()}
     for strategy, found in rates.items():
         low, _, high = statistics.quantiles(found, n=4)
         print(f"{name:9}  {text(strategy):34}  {middle[strategy]:9.1f} ({low:.1f} to {high:.1f})  sweep / whole "
               f"{swept[strategy] / middle[strategy]:.3f}", flush=True)
+    gains = []
     for strategy in [s for s in rates if s[2] > 1]:
         one = (*strategy[:2], 1)
         if one in rates:
-            print(f"{name:9}  {text(strategy):34}  over one thread: whole {middle[strategy] / middle[one]:.2f}, sweep "
-                  f"{swept[strategy] / swept[one]:.2f}", flush=True)
+            found, said = middle[strategy] / middle[one], swept[strategy] / swept[one]
+            gains.append(said / found - 1)
+            print(f"{name:9}  {text(strategy):34}  over one thread: whole {found:.2f}, sweep {said:.2f}", flush=True)
     chosen, best_of = key(results["recommendation"]), max(middle, key=middle.get)
     sure = "decided" if results["confidence"]["is_decided"] else "undecided"
     ratio = f"{middle[chosen] / middle[best_of]:.3f}" if chosen in middle else "was not loaded as a whole"
     print(f"{name:9}  recommended {text(chosen)}, best {text(best_of)}: {ratio}, {sure}; load {os.getloadavg()[0]:.1f}", flush=True)
-    return [swept[strategy] / middle[strategy] - 1 for strategy in rates]
+    errors = [swept[strategy] / middle[strategy] - 1 for strategy in rates]
+    gain = f"{max(gains, key=abs):+.1%}" if gains else "-"
+    row = f"| {name} | {len(errors)} | {statistics.median(map(abs, errors)):.1%} | {max(errors, key=abs):+.1%} | {gain} | {ratio}, {sure} |"
+    return errors, row
 
 
 def whole(options, work):
-    errors = []
+    errors, rows = [], []
     stored = ["--stored", options.stored] if options.stored else []
     plays = ["--storage", options.storage] if options.storage else []
     for name in options.pipelines.split(","):
@@ -177,13 +200,13 @@ def whole(options, work):
         results = presto_sweep(options, name, work / f"{name}-whole", *stored, *plays, "--codecs", "none", "--threads", options.threads,
                                corpus)
         strategies = [key(r) for r in results["results"] if r["status"] == "ok"]
-        paths = {s: store(options, name, settings, corpus, s, work) for s in strategies}
-        rates = {s: [] for s in strategies}
-        until = time.monotonic() + 60 * options.minutes
-        while min(map(len, rates.values())) < WHOLE_ROUNDS or time.monotonic() < until:
-            for s in strategies if len(rates[strategies[0]]) % 2 == 0 else strategies[::-1]:
-                rates[s].append(epoch(options, name, settings, s, paths[s], work))
-        errors += print_whole(name, results, rates)
+        rates = (played(options, name, corpus, work, stored) if options.storage
+                 else loaded(options, name, settings, corpus, work, strategies))
+        found, row = print_whole(name, results, rates)
+        errors += found
+        rows.append(row)
+    print("\n| pipeline | strategies | median error | worst | threads over one, worst | recommended / best |\n"
+          "| --- | ---: | ---: | ---: | ---: | --- |", *rows, "", sep="\n")
     print(f"{len(errors)} strategies: the median error is {statistics.median(map(abs, errors)):.1%}, the worst {max(errors, key=abs):+.1%}")
 
 
