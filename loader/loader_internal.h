@@ -33,6 +33,15 @@ presto_status presto__loader_open(presto_source *source, const presto_plan *plan
  */
 const presto_source *presto__loader_source(const presto_loader *loader);
 
+/** How a stream is cut: into packets of so many samples, and these into parts of so many, the last
+ * one perhaps of fewer. A thread takes a part at a time, and reads its samples one after another. */
+typedef struct presto__portions {
+    size_t packet_samples, part_samples;
+} presto__portions;
+
+/** Threads: any. */
+presto__portions presto__loader_portions(const presto_loader *loader);
+
 /* ---- sources ---- */
 
 /**

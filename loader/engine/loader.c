@@ -490,6 +490,11 @@ void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(v
     loader->free_owned = free_owned;
 }
 
+presto__portions presto__loader_portions(const presto_loader *loader) {
+    return (presto__portions){loader->blocking.packet_samples,
+                              presto__blocking_part_samples(&loader->blocking)};
+}
+
 const presto_source *presto__loader_source(const presto_loader *loader) {
     return loader->source;
 }

@@ -166,8 +166,7 @@ static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
     size_t count = next_count(loader);
     if (count == 0)
         return false;
-    size_t part_samples = blocking->packet_samples / blocking->parts +
-                          (blocking->packet_samples % blocking->parts != 0);
+    size_t part_samples = presto__blocking_part_samples(blocking);
     *shape_out = (presto__packet_shape){
         .number = loader->next_packet,
         .epoch = loader->next_epoch,

@@ -144,6 +144,12 @@ typedef struct presto__blocking {
     size_t batch_rows;
 } presto__blocking;
 
+/** Of a part; the last one of a packet may have fewer. */
+static inline size_t presto__blocking_part_samples(const presto__blocking *blocking) {
+    return blocking->packet_samples / blocking->parts +
+           (blocking->packet_samples % blocking->parts != 0);
+}
+
 /** How far ahead storage is told what to read; see read_ahead.c. */
 typedef struct presto__read_ahead {
     uint64_t most_samples; /* 0: never */

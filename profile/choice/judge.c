@@ -136,11 +136,13 @@ static double whole_of(const presto_sweep *sweep, size_t i) {
 static double start_error(const presto_sweep *sweep, size_t i) {
     const presto__epochs *run = longest_of(&sweep->trials[i]);
     presto__start start = presto__trial_start(&sweep->trials[i]);
-    if (run == NULL || !(start.error_s > 0))
+    if (run == NULL || !(start.error_s > 0 || start.files_error_s > 0))
         return 0;
     double whole = whole_of(sweep, i), longest = presto__epochs_longest_samples(run);
-    double all_s = whole / fmax(presto__epochs_whole_rate(run, start.seconds, whole), 1e-9);
-    return whole > longest ? start.error_s * (whole / longest - 1) / all_s : 0;
+    double all_s = whole / fmax(presto__epochs_whole_rate(run, start, whole), 1e-9);
+    return whole > longest
+               ? hypot(start.error_s * (whole / longest - 1), start.files_error_s) / all_s
+               : 0;
 }
 
 double presto__whole_error(const presto_sweep *sweep, size_t a, size_t b) {

@@ -172,27 +172,61 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
     return join(limits, sizeof limits / sizeof *limits, bound_out);
 }
 
-/* Files that it has more than the anchor that stands for so many threads. Fewer are negative. */
-static double more_files(const load *what) {
-    double usual = what->model->shards > 0 ? (double)what->model->shards
-                                           : fmin(what->threads, what->model->cores);
-    return what->shards > 0 && !what->split->is_raw ? what->shards - usual : 0;
+/* Of the anchor that stands for so many threads. */
+static double usual_files(const load *what) {
+    return what->model->shards > 0 ? (double)what->model->shards
+                                   : fmin(what->threads, what->model->cores);
 }
 
-/* What they cost an epoch. The first read of each waits for storage. */
-static double files_seconds(const load *what, bool is_cold) {
-    const presto__model_files *files = &what->split->files;
-    double each_s = at_threads(what, is_cold ? files->cold_s : files->cached_s);
-    double longer_s = what->conditions.storage.latency_s - what->model->storage.latency_s;
-    if (is_cold)
-        each_s = fmax(each_s + longer_s / what->threads, 0);
-    return more_files(what) * each_s;
+/* Files that it has more than that. Fewer are negative. */
+static double more_files(const load *what) {
+    return what->shards > 0 && !what->split->is_raw ? what->shards - usual_files(what) : 0;
 }
 
 /* Of the whole source where starts are known apart, else of a trial. */
 static double epoch_samples(const load *what) {
     return what->split->is_apart ? (double)what->model->source_samples
                                  : (double)what->model->samples;
+}
+
+/* What a storage that is played makes the threads of an epoch wait while files are opened. */
+static double opening_seconds(const load *what, const presto_storage *storage, double threads,
+                              double files, double each_s) {
+    double bytes = fmax(what->codec->stored_bytes, 1);
+    const presto__waiting epoch = {.storage = storage,
+                                   .is_rough = true,
+                                   .stored_bytes = what->codec->stored_bytes,
+                                   .worker_s = at_threads(what, what->codec->times.cached_s),
+                                   .threads = threads,
+                                   .files = files,
+                                   .samples = epoch_samples(what),
+                                   .part_samples =
+                                       fmin(fmax(floor(PART_BYTES / bytes), 1), PART_SAMPLES),
+                                   .each_s = each_s};
+    return presto__files_cost_of(&epoch).seconds;
+}
+
+/* Of all its files; those of the anchor are part of its start. */
+static double played_files_seconds(const load *what, double each_s) {
+    if (what->split->is_raw)
+        return 0;
+    double usual = usual_files(what), files = what->shards > 0 ? what->shards : usual;
+    double threads = fmin(what->threads, what->model->cores);
+    double anchor_s = each_s * what->threads / threads;
+    return opening_seconds(what, &what->conditions.storage, what->threads, files, each_s) -
+           opening_seconds(what, &what->model->storage, threads, usual, anchor_s);
+}
+
+/* What they cost an epoch whose samples take so long. The first read of each waits for storage. */
+static double files_seconds(const load *what, bool is_cold, double each_s) {
+    const presto__model_files *files = &what->split->files;
+    if (is_cold && what->model->is_storage_given && what->split->is_apart)
+        return played_files_seconds(what, each_s);
+    double file_s = at_threads(what, is_cold ? files->cold_s : files->cached_s);
+    double longer_s = what->conditions.storage.latency_s - what->model->storage.latency_s;
+    if (is_cold)
+        file_s = fmax(file_s + longer_s / what->threads, 0);
+    return more_files(what) * file_s;
 }
 
 static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
@@ -202,7 +236,7 @@ static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_
     /* Each cold epoch of a trial is one by itself; cached ones follow one another. */
     double samples = epoch_samples(what);
     if (samples > 0) {
-        double epoch_s = samples / rate + files_seconds(what, is_cold);
+        double epoch_s = samples / rate + files_seconds(what, is_cold, 1 / rate);
         epoch_s += is_cold ? at_threads(what, what->split->start_s) : 0;
         rate = samples / fmax(epoch_s, FEWER_LEAST * samples / rate);
     }

@@ -250,6 +250,10 @@ static json_t *run_value(json_builder *builder, const presto__epochs *run) {
     put(builder, object, "second_samples",
         run->second_samples > 0 ? whole((uint64_t)run->second_samples) : json_null());
     put(builder, object, "second_s", number(run->second_s > 0 ? run->second_s : NAN));
+    put(builder, object, "less_samples",
+        run->less_samples > 0 ? whole((uint64_t)run->less_samples) : json_null());
+    put(builder, object, "less_s", number(run->less_s > 0 ? run->less_s : NAN));
+    put(builder, object, "files_s", number(run->less_s > 0 ? run->files_s : NAN));
     put(builder, object, "read_bytes", whole(run->read_bytes));
     put(builder, object, "delivered_bytes", whole(run->delivered_bytes));
     put(builder, object, "disk_read_bytes", number(measure->disk_read_bytes));

@@ -52,6 +52,10 @@ static const number_field numbers[] = {
     {"epoch_s", offsetof(presto__epochs, epoch_s), true},
     {"second_samples", offsetof(presto__epochs, second_samples), true},
     {"second_s", offsetof(presto__epochs, second_s), true},
+    {"less_samples", offsetof(presto__epochs, less_samples), true},
+    {"less_s", offsetof(presto__epochs, less_s), true},
+    {"files_s", offsetof(presto__epochs, files_s), true},
+    {"files_error_s", offsetof(presto__epochs, files_error_s), true},
     {"worker_wait_s", offsetof(presto__epochs, worker_wait_s), false},
     {"consumer_wait_s", offsetof(presto__epochs, consumer_wait_s), false},
 };

@@ -15,7 +15,9 @@ typedef struct presto__load {
     presto__trial *trial; /* of the strategy; a look has one of its own */
     const presto_strategy *strategy;
     presto_source *source;
+    presto_dataset *dataset; /* that it reads; NULL: the source as it is */
     const presto_plan *plan;
+    uint64_t limit;     /* samples of a single epoch; 0: all */
     double run_s;       /* how long epochs in one state of the cache are to last together */
     bool plays;         /* the storage that the sweep is for */
     presto__pace *pace; /* of epochs in one loader; NULL: not wanted */

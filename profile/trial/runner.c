@@ -207,6 +207,8 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
     presto_loader_get_stats(loader, &stats);
     *left_out = stats.skipped + stats.dropped;
     epochs->samples = stats.samples;
+    epochs->storage_reads = stats.storage_reads;
+    epochs->cut = presto__loader_portions(loader);
     epochs->read_bytes = stats.read_bytes;
     epochs->delivered_bytes = stats.delivered_bytes;
     epochs->worker_wait_s = presto__seconds(stats.worker_wait_ns);
@@ -238,7 +240,10 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     if (what->plays)
         options.storage = runner->options->storage;
     presto__epochs epochs = {.epochs = count};
-    uint64_t epoch_samples = presto_source_count(what->source), wanted = count * epoch_samples;
+    uint64_t epoch_samples = presto_source_count(what->source);
+    if (what->limit > 0 && what->limit < epoch_samples)
+        epoch_samples = options.range.limit_samples = what->limit; /* there is one epoch */
+    uint64_t wanted = count * epoch_samples;
     watching seen;
     presto__watch_start(&seen.watch);
     seen.pacer = presto__pacer_start(what->pace, epoch_samples, count, seen.watch.start.wall_ns);
@@ -289,6 +294,11 @@ static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, dou
  * no part. */
 static presto_status read_indexes(const presto__load *what, presto_error *err) {
     presto_loader_options options;
+    size_t files = what->dataset != NULL ? presto_dataset_shard_count(what->dataset) : 0;
+    for (size_t i = 0; i < files; i++) {
+        presto_shard *shard = NULL;
+        PRESTO_TRY(presto_dataset_shard_at(what->dataset, i, &shard, err));
+    }
     presto__loader_options_of(what->runner, what->strategy->threads, 1, &options);
     options.range.limit_samples = 1;
     options.batch_samples = 1;
@@ -372,6 +382,7 @@ presto_status presto__measure_strategy(presto__runner *runner, presto__trial *tr
                                  .trial = trial,
                                  .strategy = strategy,
                                  .source = stream.source,
+                                 .dataset = stream.dataset,
                                  .plan = stream.plan,
                                  .run_s = runner->options->run_s};
     presto_status status = measure_calmly(&stored, measure, into, err);

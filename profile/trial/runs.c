@@ -71,9 +71,9 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
     presto__load_run seen = {0};
     presto_status status = presto__measure_strategy(runner, trial, measure_lap, &seen, err);
     if (status == PRESTO_OK) {
-        double start_s = presto__trial_start(trial).seconds;
+        const presto__start start = presto__trial_start(trial);
         double whole = presto__whole_samples(runner, presto__samples_each(trial));
-        const presto__lap lap = {round, presto__epochs_whole_rate(&seen.cold, start_s, whole)};
+        const presto__lap lap = {round, presto__epochs_whole_rate(&seen.cold, start, whole)};
         status = presto__trial_add_lap(trial, lap, err);
     }
     presto__run_done(&seen);

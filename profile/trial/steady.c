@@ -6,6 +6,9 @@
  * an epoch of the sample is long itself, the other one is of its first samples: where these are in
  * several files, of the first ones of each file, as opening files is part of the start. An epoch of
  * the whole source is then start + all samples * s.
+ *
+ * Where several threads wait for a storage that is played, two more epochs are compared, of whole
+ * rounds and in one file (rounds.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../loader/loader_internal.h"
+#include "../../storage/play_internal.h"
 #include "load_internal.h"
 
 /* One that waits for storage reads about so much, unless that takes so many times as long. */
@@ -41,9 +45,9 @@ static bool may_do_without(presto_status status) {
     return status != PRESTO_ERR_STOPPED && status != PRESTO_ERR_MEMORY;
 }
 
-/* One cold epoch of a source. */
-static presto_status measure_one(const presto__load *what, presto__epochs *cold,
-                                 presto_error *err) {
+/* One cold epoch of a source: its samples, and seconds. */
+static presto_status measure_epoch(const presto__load *what, double *samples_out,
+                                   double *seconds_out, presto_error *err) {
     presto__load second = *what;
     presto__epochs one = {0};
     second.plays = true;
@@ -51,22 +55,46 @@ static presto_status measure_one(const presto__load *what, presto__epochs *cold,
     PRESTO_TRY(presto__ready_memory(&second, err));
     PRESTO_TRY(presto__source_drop_cache(second.source, err));
     PRESTO_TRY(presto__measure_epochs(&second, 1, &one, err));
-    cold->second_samples = (double)one.samples;
-    cold->second_s = one.measure.wall_s;
+    *samples_out = (double)one.samples;
+    *seconds_out = one.measure.wall_s;
     free(one.costs);
     return PRESTO_OK;
 }
 
-static presto_status measure_copies(const presto__load *what, presto__epochs *cold,
-                                    presto_error *err) {
+static presto_status measure_one(const presto__load *what, presto__epochs *cold,
+                                 presto_error *err) {
+    return measure_epoch(what, &cold->second_samples, &cold->second_s, err);
+}
+
+typedef presto_status (*second_fn)(const presto__load *what, presto__epochs *cold,
+                                   presto_error *err);
+
+/* Of the trial's copies. */
+static presto_status measure_copies_by(const presto__load *what, second_fn measure,
+                                       presto__epochs *cold, presto_error *err) {
     presto__load longer = *what;
     presto_stream stream = {0};
     PRESTO_TRY(presto__trial_stream_open(what->runner, what->trial->copies.dir, &stream, err));
     longer.source = stream.source;
+    longer.dataset = stream.dataset;
     longer.plan = stream.plan;
-    presto_status status = measure_one(&longer, cold, err);
+    presto_status status = measure(&longer, cold, err);
     presto_stream_close(&stream);
     return status;
+}
+
+static presto_status measure_copies(const presto__load *what, presto__epochs *cold,
+                                    presto_error *err) {
+    return measure_copies_by(what, measure_one, cold, err);
+}
+
+/* Bytes that copies of the trial may have, within the room and the time for writing them. */
+static double copy_bytes(const presto__load *what) {
+    const presto__runner *runner = what->runner;
+    uint64_t room = presto__copies_room(runner) + what->trial->copies.bytes;
+    uint64_t part = runner->options->work_bytes / ROOM_PART;
+    double speed = runner->copy_bytes_per_s > 0 ? runner->copy_bytes_per_s : COPY_BYTES_PER_S;
+    return fmin((double)(room < part ? room : part), speed * COPY_S);
 }
 
 /* So many times the sample, at most, within the room and the time for writing copies. */
@@ -74,20 +102,17 @@ static double times_that_fit(const presto__load *what, double times) {
     const presto__runner *runner = what->runner;
     const presto__trial *trial = what->trial;
     double most = ceil((double)runner->source_samples / (double)runner->samples);
-    if (trial->result.strategy.codec != NULL) {
-        uint64_t room = presto__copies_room(runner) + trial->copies.bytes;
-        uint64_t part = runner->options->work_bytes / ROOM_PART;
-        double speed = runner->copy_bytes_per_s > 0 ? runner->copy_bytes_per_s : COPY_BYTES_PER_S;
-        double bytes = fmin((double)(room < part ? room : part), speed * COPY_S);
-        most = fmin(most, floor(bytes / fmax((double)trial->result.stored_bytes, 1)));
-    }
+    if (trial->result.strategy.codec != NULL)
+        most = fmin(most, floor(copy_bytes(what) / fmax((double)trial->result.stored_bytes, 1)));
     return fmin(ceil(times), most);
 }
 
-static presto_status make_copies(presto__runner *runner, presto__trial *trial, uint64_t times,
-                                 presto_error *err) {
+/* So many times, or so many records in one file. */
+static presto_status make_copies(presto__runner *runner, presto__trial *trial,
+                                 const presto__copies *wanted, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
-    PRESTO_TRY(presto__copies_make(runner, trial, times, err));
+    PRESTO_TRY(wanted->in_one > 0 ? presto__copies_make_one(runner, trial, wanted->in_one, err)
+                                  : presto__copies_make(runner, trial, wanted->times, err));
     double took_s = fmax(presto__seconds(presto__clock_ns() - start_ns), 1e-3);
     runner->copy_bytes_per_s = (double)trial->copies.bytes / took_s;
     return PRESTO_OK;
@@ -97,7 +122,8 @@ static presto_status measure_times(const presto__load *what, uint64_t times, pre
                                    presto_error *err) {
     if (what->trial->result.strategy.codec != NULL) {
         if (what->trial->copies.times < times)
-            PRESTO_TRY(make_copies(what->runner, what->trial, times, err));
+            PRESTO_TRY(
+                make_copies(what->runner, what->trial, &(presto__copies){.times = times}, err));
         return measure_copies(what, cold, err);
     }
     presto__load longer = *what;
@@ -158,11 +184,128 @@ static presto_status measure_shorter(const presto__load *what, presto__epochs *c
     else
         PRESTO_TRY(presto__sample_open(what->runner, &stream.source, err));
     shorter.source = stream.source;
+    shorter.dataset = stream.dataset;
     shorter.plan = stream.plan != NULL ? stream.plan : what->plan;
     presto__source_truncate(shorter.source, some);
     presto_status status = measure_one(&shorter, cold, err);
     presto_stream_close(&stream);
     return status;
+}
+
+/* ---- in whole rounds ---- */
+
+static double files_of(const presto__load *what) {
+    const presto_strategy *strategy = &what->trial->result.strategy;
+    return strategy->codec != NULL ? (double)strategy->shards : 0;
+}
+
+static bool waits_in_rounds(const presto__load *what, const presto__epochs *cold) {
+    return presto__storage_is_set(&what->runner->options->storage) &&
+           presto__has_few_rounds(cold->cut, what->strategy->threads, samples_of(cold),
+                                  (size_t)files_of(what));
+}
+
+/* Of the whole, where an epoch of the sample has so many. */
+static double whole_samples(const presto__load *what, double samples) {
+    const presto__runner *runner = what->runner;
+    return floor(samples * (double)runner->source_samples / (double)runner->samples);
+}
+
+/* Of the trial's last run, before steps leave some out. */
+static presto__lengths lengths_of_last(const presto__load *what) {
+    const presto__trial *trial = what->trial;
+    const presto__epochs *last = trial->cold_count > 0 ? &trial->cold[trial->cold_count - 1] : NULL;
+    if (last == NULL || !(last->less_samples > 0 && last->second_samples > last->less_samples))
+        return (presto__lengths){0, 0};
+    double given = (double)presto_source_count(what->source) / samples_of(last);
+    return (presto__lengths){(uint64_t)llround(last->less_samples * given),
+                             (uint64_t)llround(last->second_samples * given)};
+}
+
+/* All runs of a trial have epochs of the same lengths. */
+static presto__lengths choose_lengths(const presto__load *what, double wanted_s,
+                                      const presto__epochs *cold) {
+    const presto__trial *trial = what->trial;
+    const presto__lengths before = lengths_of_last(what);
+    if (before.more > 0)
+        return before;
+    double own = (double)presto_source_count(what->source), most = whole_samples(what, own);
+    if (trial->result.strategy.codec != NULL)
+        most = fmin(most, copy_bytes(what) * own / fmax((double)trial->result.stored_bytes, 1));
+    return presto__lengths_of(cold->cut, what->strategy->threads,
+                              own * wanted_s / presto__epochs_typical_s(cold), most);
+}
+
+/* What opening the files adds that the whole has and the epochs that are compared have not. */
+static void set_opening(const presto__load *what, const presto__epochs *cached,
+                        presto__epochs *cold) {
+    double more = cold->second_samples - cold->less_samples;
+    double computing = fmin(what->strategy->threads, presto_processor_count());
+    const presto__waiting whole = {.storage = &what->runner->options->storage,
+                                   .stored_bytes = (double)cold->read_bytes / (double)cold->samples,
+                                   .worker_s = computing / presto__epochs_rate(cached),
+                                   .threads = what->strategy->threads,
+                                   .files = fmax(files_of(what), 1),
+                                   .samples = whole_samples(what, samples_of(cold)),
+                                   .part_samples = presto__mean_part(cold->cut),
+                                   .each_s = (cold->second_s - cold->less_s) / fmax(more, 1)};
+    const presto__files_cost cost = presto__files_cost_of(&whole);
+    cold->files_s = cost.seconds;
+    cold->files_error_s = cost.error_s;
+}
+
+static presto_status measure_both(const presto__load *what, presto__epochs *cold,
+                                  presto_error *err) {
+    presto__load some = *what;
+    some.limit = (uint64_t)cold->second_samples;
+    PRESTO_TRY(measure_one(&some, cold, err));
+    some.limit = (uint64_t)cold->less_samples;
+    return measure_epoch(&some, &cold->less_samples, &cold->less_s, err);
+}
+
+static presto_status measure_longer_one(const presto__load *what, presto__epochs *cold,
+                                        presto_error *err) {
+    presto__load some = *what;
+    some.limit = (uint64_t)cold->second_samples;
+    return measure_one(&some, cold, err);
+}
+
+/* `measure` takes lengths from *cold, and puts there what was delivered. */
+static presto_status measure_lengths(const presto__load *what, presto__lengths lengths,
+                                     second_fn measure, presto__epochs *cold, presto_error *err) {
+    presto__trial *trial = what->trial;
+    cold->second_samples = (double)lengths.more;
+    cold->less_samples = (double)lengths.less;
+    if (trial->result.strategy.codec != NULL) {
+        if (trial->copies.in_one < lengths.more)
+            PRESTO_TRY(
+                make_copies(what->runner, trial, &(presto__copies){.in_one = lengths.more}, err));
+        return measure_copies_by(what, measure, cold, err);
+    }
+    presto__load longer = *what;
+    PRESTO_TRY(presto__sample_open_more(what->runner, lengths.more, &longer.source, err));
+    return measure(&longer, cold, err);
+}
+
+/* PRESTO_END: the whole has so few samples that an epoch of all of them can be measured instead. */
+static presto_status measure_rounds(const presto__load *what, double wanted_s,
+                                    const presto__epochs *cached, presto__epochs *cold,
+                                    presto_error *err) {
+    const presto__lengths lengths = choose_lengths(what, wanted_s, cold);
+    if (lengths.more == 0)
+        return PRESTO_END;
+    PRESTO_TRY(measure_lengths(what, lengths, measure_both, cold, err));
+    set_opening(what, cached, cold);
+    return PRESTO_OK;
+}
+
+/* As many samples as the whole has, if there is room. */
+static presto_status measure_all(const presto__load *what, presto__epochs *cold,
+                                 presto_error *err) {
+    const presto__runner *runner = what->runner;
+    double times = ceil((double)runner->source_samples / (double)runner->samples);
+    return times_that_fit(what, times) >= times ? measure_times(what, (uint64_t)times, cold, err)
+                                                : PRESTO_OK;
 }
 
 /* ---- a run of a round ---- */
@@ -179,12 +322,14 @@ presto_status presto__measure_longest(const presto__load *what, presto__epochs *
                                       presto_error *err) {
     uint64_t times = times_of(what->trial);
     double fit = times_that_fit(what, (double)times);
+    const presto__lengths rounds = lengths_of_last(what);
     presto_error failure;
     presto_status status = PRESTO_OK;
-    if (times == 0 || fit < 2)
+    if (rounds.more == 0 && (times == 0 || fit < 2))
         return PRESTO_END;
     presto__epochs longer = {.epochs = 1};
-    status = measure_times(what, (uint64_t)fit, &longer, &failure);
+    status = rounds.more > 0 ? measure_lengths(what, rounds, measure_longer_one, &longer, &failure)
+                             : measure_times(what, (uint64_t)fit, &longer, &failure);
     if (status == PRESTO_OK) {
         *cold = (presto__epochs){
             .epochs = 1, .samples = (uint64_t)longer.second_samples, .epoch_s = longer.second_s};
@@ -206,10 +351,15 @@ presto_status presto__measure_second(const presto__load *what, const presto__epo
     if (wanted_s <= 0 || runner->samples >= runner->source_samples)
         return PRESTO_OK;
     presto_error failure;
-    presto_status status;
-    if (epoch_s >= wanted_s) {
+    presto_status status = PRESTO_END;
+    bool in_rounds = waits_in_rounds(what, cold);
+    if (in_rounds)
+        status = measure_rounds(what, wanted_s, cached, cold, &failure);
+    if (status == PRESTO_END && in_rounds) {
+        status = measure_all(what, cold, &failure);
+    } else if (status == PRESTO_END && epoch_s >= wanted_s) {
         status = measure_shorter(what, cold, &failure);
-    } else {
+    } else if (status == PRESTO_END) {
         double bytes_per_s = (double)cold->read_bytes / (double)cold->epochs / epoch_s;
         bool waits = epoch_s > WAITS * presto__epochs_typical_s(cached);
         if (waits)
@@ -220,6 +370,7 @@ presto_status presto__measure_second(const presto__load *what, const presto__epo
     if (status == PRESTO_OK)
         return PRESTO_OK;
     cold->second_samples = cold->second_s = 0; /* the start is not known: it counts */
+    cold->less_samples = cold->less_s = cold->files_s = cold->files_error_s = 0;
     if (may_do_without(status))
         return PRESTO_OK;
     if (err != NULL)

@@ -20,18 +20,19 @@ double presto__whole_samples(const presto__runner *runner, uint64_t samples) {
 }
 
 double presto__trial_whole_rate(const presto__runner *runner, const presto__trial *trial) {
-    double rates[PRESTO__STARTS_MOST], start_s = presto__trial_start(trial).seconds;
+    const presto__start start = presto__trial_start(trial);
+    double rates[PRESTO__STARTS_MOST];
     double whole = presto__whole_samples(runner, presto__samples_each(trial));
     size_t count =
         trial->cold_count < PRESTO__STARTS_MOST ? trial->cold_count : PRESTO__STARTS_MOST;
     for (size_t i = 0; i < count; i++)
-        rates[i] = presto__epochs_whole_rate(&trial->cold[i], start_s, whole);
+        rates[i] = presto__epochs_whole_rate(&trial->cold[i], start, whole);
     return count > 0 ? presto__spread_of(rates, count).median : NAN;
 }
 
-/* start_s and `whole` as presto__epochs_whole_rate takes them; `whole` 0: the rates are those of the
+/* `start` and `whole` as presto__epochs_whole_rate takes them; `whole` 0: the rates are those of the
  * runs. */
-static presto_status summarize_epochs(const presto__epochs *runs, size_t count, double start_s,
+static presto_status summarize_epochs(const presto__epochs *runs, size_t count, presto__start start,
                                       double whole, presto_epoch_result *result_out,
                                       presto_error *err) {
     double *values = calloc(count, 3 * sizeof *values);
@@ -41,7 +42,7 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count, 
     double *delivered = values + count;
     double *read = values + 2 * count;
     for (size_t i = 0; i < count; i++) {
-        double longer = whole > 0 ? presto__epochs_whole_rate(&runs[i], start_s, whole) /
+        double longer = whole > 0 ? presto__epochs_whole_rate(&runs[i], start, whole) /
                                         presto__epochs_rate(&runs[i])
                                   : 1;
         samples[i] = rate_of(&runs[i], (double)runs[i].samples, longer);
@@ -65,6 +66,7 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count, 
         .start_s = NAN,
         .steady_samples_per_s = NAN,
     };
+    double start_s = start.seconds + (start.files_s > 0 ? start.files_s : 0);
     if (start_s >= 0 && whole > 0) {
         double each_s = 1 / result_out->samples_per_s.median - start_s / whole;
         result_out->start_s = start_s;
@@ -103,10 +105,11 @@ presto_status presto__trial_summarize(const presto__runner *runner, presto__tria
                                       presto_error *err) {
     presto_strategy_result *result = &trial->result;
     result->samples = presto__samples_each(trial);
-    PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, presto__trial_start(trial).seconds,
+    const presto__start start = presto__trial_start(trial), none = {NAN, NAN, 0, 0};
+    PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, start,
                                 presto__whole_samples(runner, result->samples), &result->cold,
                                 err));
-    PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, NAN, 0, &result->cached, err));
+    PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, none, 0, &result->cached, err));
     if (result->strategy.codec == NULL) {
         result->total_stored_bytes = (double)runner->source_bytes;
         return PRESTO_OK;

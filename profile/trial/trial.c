@@ -33,6 +33,8 @@ void presto__epochs_add(presto__epochs *sum, presto__epochs *more) {
     }
     sum->epochs += more->epochs;
     sum->samples += more->samples;
+    sum->cut = more->cut;
+    sum->storage_reads += more->storage_reads;
     sum->read_bytes += more->read_bytes;
     sum->delivered_bytes += more->delivered_bytes;
     sum->worker_wait_s += more->worker_wait_s;

@@ -10,6 +10,7 @@
 #include <presto/processors.h>
 #include <presto/sweep.h>
 
+#include "../../loader/loader_internal.h"
 #include "../stats/estimate_internal.h"
 #include "pace_internal.h"
 
@@ -98,7 +99,14 @@ typedef struct presto__epochs {
     /* A cold epoch of another length (steady.c): what it delivered, and how long it took. 0 or NaN:
      * there was none. */
     double second_samples, second_s;
-    presto__cost *costs; /* owned */
+    /* Where threads wait together (rounds.c), it is compared with this one, instead of those of the
+     * run: both are of one file. And what opening the other files of the whole adds to an epoch of
+     * that. 0 or NaN: it is not so. */
+    double less_samples, less_s, files_s, files_error_s;
+    /* Of the last one; both 0 after the sweep was resumed. */
+    presto__portions cut;   /* into parts */
+    uint64_t storage_reads; /* of a storage that is played, of all */
+    presto__cost *costs;    /* owned */
     size_t cost_count;
     double worker_wait_s, consumer_wait_s;
 } presto__epochs;
@@ -115,11 +123,12 @@ typedef struct presto__lap {
 } presto__lap;
 
 /** copies.c: the records of a trial's dataset, stored several times; or the first ones of each file,
- * once. Zero-initialise. */
+ * once; or so many in one file. Zero-initialise. */
 typedef struct presto__copies {
     char *dir;             /* NULL: there are none */
     uint64_t times, bytes; /* that each record is stored; of all */
     uint64_t part;         /* of each file, the first of so many parts; 0: all of it */
+    uint64_t in_one;       /* records, all of them in one file; 0: as many files as the trial has */
 } presto__copies;
 
 /** All that is known of one strategy. */
@@ -287,7 +296,45 @@ presto_status presto__copies_make(presto__runner *runner, presto__trial *trial, 
 /** Store the first of `part` parts of each file, at least a record. Replaces earlier copies. */
 presto_status presto__copies_make_part(presto__runner *runner, presto__trial *trial, uint64_t part,
                                        presto_error *err);
+/** Store so many records in one file: those of the trial, again and again. Replaces earlier copies. */
+presto_status presto__copies_make_one(presto__runner *runner, presto__trial *trial,
+                                      uint64_t records, presto_error *err);
 void presto__copies_remove(presto__copies *copies);
+
+/* ---- rounds.c: epochs of threads that wait together. Only arithmetic ---- */
+
+/** An epoch on a storage that is played. */
+typedef struct presto__waiting {
+    const presto_storage *storage;
+    double threads, files;
+    double samples; /* of all files together */
+    double part_samples;
+    double each_s;                 /* of the clock, of a sample, where no file is opened */
+    double stored_bytes, worker_s; /* of a sample: read; what a thread computes */
+    bool is_rough;                 /* sooner, and less exactly: for what is only predicted */
+} presto__waiting;
+
+/** How much longer it takes as its samples are in several files, and not in one; and how far that may be
+ * off, as it depends on how the threads come to a new file. */
+typedef struct presto__files_cost {
+    double seconds, error_s;
+} presto__files_cost;
+presto__files_cost presto__files_cost_of(const presto__waiting *epoch);
+
+/** Two epochs to compare. */
+typedef struct presto__lengths {
+    uint64_t less, more; /* samples; 0: there are not enough samples for that */
+} presto__lengths;
+
+/** The mean part. 0: not known. */
+double presto__mean_part(presto__portions cut);
+/** In whole rounds: in each, all threads take a part. The longer one has about `wanted` samples, or
+ * more, and `most` at most. */
+presto__lengths presto__lengths_of(presto__portions cut, unsigned threads, double wanted,
+                                   double most);
+/** Has an epoch of so many samples so few rounds that the last one, in which some threads have nothing
+ * to do, counts for much? Or may its files be so short that opening them does? */
+bool presto__has_few_rounds(presto__portions cut, unsigned threads, double samples, size_t files);
 
 /* ---- whole.c: start of an epoch, and what it delivers then ---- */
 
@@ -295,6 +342,8 @@ void presto__copies_remove(presto__copies *copies);
  * do not tell. */
 typedef struct presto__start {
     double seconds, error_s;
+    /* Beside it, in an epoch of the whole: opening files that the runs did not open. */
+    double files_s, files_error_s;
 } presto__start;
 /** summary.c: samples that one epoch of the trial delivered, and those of the whole source where the
  * sample delivers so many. */
@@ -312,9 +361,9 @@ double presto__epochs_start_s(const presto__epochs *run);
 /** Of the longest cold epoch of a run. */
 double presto__epochs_longest_s(const presto__epochs *run);
 double presto__epochs_longest_samples(const presto__epochs *run);
-/** Samples per second of an epoch of `whole` samples, of which start_s are its start; NaN: that is
- * not known, and the start counts as in the longest epoch of the run. */
-double presto__epochs_whole_rate(const presto__epochs *run, double start_s, double whole);
+/** Samples per second of an epoch of `whole` samples with such a start; NaN: that is not known, and the
+ * start counts as in the longest epoch of the run. */
+double presto__epochs_whole_rate(const presto__epochs *run, presto__start start, double whole);
 /** How long an epoch is to last in which the start matters little, where epochs are repeated for
  * run_s. */
 double presto__long_epoch_s(double run_s);

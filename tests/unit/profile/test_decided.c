@@ -109,8 +109,7 @@ static void add_round(void *user) {
         presto__epochs run = {.epochs = 1, .samples = (uint64_t)TIMES * SAMPLE};
         run.epoch_s = epoch_s(m, i, TIMES * SAMPLE);
         const presto__lap lap = {
-            m->sweep->rounds,
-            presto__epochs_whole_rate(&run, presto__trial_start(trial).seconds, WHOLE)};
+            m->sweep->rounds, presto__epochs_whole_rate(&run, presto__trial_start(trial), WHOLE)};
         ck_assert_ok(presto__trial_add_lap(trial, lap, &err), &err);
     }
 }

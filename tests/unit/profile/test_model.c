@@ -256,6 +256,38 @@ START_TEST(each_file_more_than_the_anchor_has_costs_an_epoch_the_same) {
 }
 END_TEST
 
+/* Where opening a file takes long, an epoch of more files is longer by that; of the whole source. */
+START_TEST(files_of_a_storage_that_is_played_are_opened_as_it_says) {
+    made m;
+    make(&m);
+    m.model.is_storage_given = true;
+    m.model.storage.open_s = 0.1;
+    m.model.source_samples = UINT64_C(1000) * SAMPLES;
+    m.splits[1].is_apart = true;
+    presto_strategy strategy = {.stored = "packed", .codec = "none", .threads = 1, .shards = 1};
+    presto__rates few, many, twice;
+    double all = 1000.0 * SAMPLES;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &few));
+    strategy.shards = 9;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &many));
+    double each_s = 0.1 + m.model.storage.latency_s;
+    assert_near(all / many.cold_samples_per_s - all / few.cold_samples_per_s, 8 * each_s);
+    presto__conditions slow = presto__model_conditions(&m.model);
+    slow.storage.open_s = 0.2; /* the anchor had one file, which is part of its start */
+    ck_assert(presto__model_rates(&m.model, &strategy, &slow, &twice));
+    assert_near(all / twice.cold_samples_per_s - all / many.cold_samples_per_s, 8 * 0.1);
+    strategy.shards = 8;
+    strategy.threads = 8; /* some of them wait for some of it */
+    presto__rates eight, one;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &eight));
+    strategy.shards = 1;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &one));
+    double longer_s = all / eight.cold_samples_per_s - all / one.cold_samples_per_s;
+    ck_assert_double_gt(longer_s, 0);
+    ck_assert_double_lt(longer_s, 7 * 0.1);
+}
+END_TEST
+
 START_TEST(one_disturbed_look_at_files_does_not_count) {
     made m;
     make(&m);
@@ -467,6 +499,7 @@ int main(void) {
         another_storage_changes_the_waiting,
         the_start_of_an_epoch_is_shared_by_its_samples,
         each_file_more_than_the_anchor_has_costs_an_epoch_the_same,
+        files_of_a_storage_that_is_played_are_opened_as_it_says,
         one_disturbed_look_at_files_does_not_count,
         close_limits_cost_a_little_of_both,
         offline_time_and_storage_grow_with_the_samples,

@@ -23,12 +23,16 @@ static presto__epochs run_of(uint64_t samples, double second) {
     return run;
 }
 
+static presto__start starts(double seconds) {
+    return (presto__start){.seconds = seconds};
+}
+
 START_TEST(two_lengths_of_epochs_tell_the_start_and_the_rate_of_the_whole) {
     const double seconds[] = {400, 25, 3000};
     for (size_t i = 0; i < 3; i++) {
         presto__epochs run = run_of(200, seconds[i]);
         assert_near(presto__epochs_start_s(&run), 0.2);
-        assert_near(presto__epochs_whole_rate(&run, 0.2, 1e6), 1e6 / takes(1e6));
+        assert_near(presto__epochs_whole_rate(&run, starts(0.2), 1e6), 1e6 / takes(1e6));
         assert_near(presto__epochs_longest_samples(&run), fmax(200, seconds[i]));
     }
 }
@@ -37,9 +41,9 @@ END_TEST
 START_TEST(a_whole_source_that_was_measured_is_not_extrapolated) {
     presto__epochs run = run_of(200, 0);
     ck_assert(isnan(presto__epochs_start_s(&run)));
-    assert_near(presto__epochs_whole_rate(&run, NAN, 200), 200 / takes(200));
+    assert_near(presto__epochs_whole_rate(&run, starts(NAN), 200), 200 / takes(200));
     run = run_of(200, 400);
-    assert_near(presto__epochs_whole_rate(&run, 0.2, 300), 400 / takes(400));
+    assert_near(presto__epochs_whole_rate(&run, starts(0.2), 300), 400 / takes(400));
 }
 END_TEST
 
@@ -47,10 +51,26 @@ START_TEST(epochs_that_contradict_each_other_have_no_start) {
     presto__epochs run = run_of(200, 400);
     run.second_s = 0.3; /* the longer one took less */
     ck_assert_double_eq(presto__epochs_start_s(&run), 0);
-    assert_near(presto__epochs_whole_rate(&run, 0, 1e6), 400 / 0.3);
+    assert_near(presto__epochs_whole_rate(&run, starts(0), 1e6), 400 / 0.3);
     run.second_s = 1.2; /* it took longer than so many times the shorter one */
     ck_assert_double_eq(presto__epochs_start_s(&run), 0);
-    assert_near(presto__epochs_whole_rate(&run, 0, 1e6), 400 / 1.2);
+    assert_near(presto__epochs_whole_rate(&run, starts(0), 1e6), 400 / 1.2);
+}
+END_TEST
+
+/* Where threads wait together, two epochs of one file tell it, and the run's own have no say. */
+START_TEST(two_more_epochs_count_instead_of_the_run_s_own) {
+    presto__epochs run = run_of(200, 96);
+    run.epoch_s = run.measure.wall_s = 77;
+    run.less_samples = 32;
+    run.less_s = takes(32);
+    run.files_s = 3;
+    presto__trial trial = {.cold = &run, .cold_count = 1};
+    const presto__start start = presto__trial_start(&trial);
+    assert_near(start.seconds, 0.2);
+    assert_near(start.files_s, 3);
+    assert_near(presto__epochs_longest_samples(&run), 96);
+    assert_near(presto__epochs_whole_rate(&run, start, 1e6), 1e6 / (3 + takes(1e6)));
 }
 END_TEST
 
@@ -130,6 +150,85 @@ START_TEST(copies_hold_each_record_as_often_and_are_no_part_of_the_sizes) {
 }
 END_TEST
 
+START_TEST(copies_may_be_in_one_file) {
+    static const char *const codecs[] = {"none", "zlib:1"};
+    for (size_t c = 0; c < 2; c++) {
+        place at;
+        presto_error err;
+        set_up(&at, codecs[c]);
+        ck_assert_ok(presto__copies_make_one(&at.runner, &at.trial, 2 * MEASURED + 3, &err), &err);
+        presto_stream once = {0}, copies = {0};
+        ck_assert_ok(presto__trial_stream_open(&at.runner, at.trial.dir, &once, &err), &err);
+        ck_assert_ok(presto__trial_stream_open(&at.runner, at.trial.copies.dir, &copies, &err),
+                     &err);
+        ck_assert_uint_eq(presto_dataset_shard_count(copies.dataset), 1);
+        ck_assert_uint_eq(presto_dataset_records(copies.dataset), 2 * MEASURED + 3);
+        presto_shard *one = NULL;
+        presto_block block = {0}, first = {0};
+        ck_assert_ok(presto_dataset_shard_at(copies.dataset, 0, &one, &err), &err);
+        for (uint64_t r = 0; r < 2 * MEASURED + 3; r++) {
+            uint64_t record;
+            presto_shard *of = NULL;
+            size_t s = presto_dataset_locate(once.dataset, r % MEASURED, &record);
+            ck_assert_ok(presto_dataset_shard_at(once.dataset, s, &of, &err), &err);
+            ck_assert_ok(presto_shard_fetch(of, record, 1, &first, &err), &err);
+            ck_assert_ok(presto_shard_fetch(one, r, 1, &block, &err), &err);
+            ck_assert_uint_eq(block.records[0].payload.bytes, first.records[0].payload.bytes);
+            ck_assert_mem_eq(block.records[0].payload.data, first.records[0].payload.data,
+                             first.records[0].payload.bytes);
+        }
+        presto_block_done(&block);
+        presto_block_done(&first);
+        presto_stream_close(&once);
+        presto_stream_close(&copies);
+        tear_down_place(&at);
+    }
+}
+END_TEST
+
+/* A storage that is played counts its reads. Whoever reads a file to its end without a gap reads once;
+ * the beginning and the index of each file were read before. */
+START_TEST(no_epoch_that_is_measured_reads_indexes) {
+    place at;
+    presto_error err;
+    set_up(&at, "none");
+    at.options.storage.latency_s = 1e-6;
+    at.trial.result.strategy.threads = 1;
+    ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
+    const presto__epochs *cold = &at.trial.cold[0];
+    ck_assert_uint_eq(cold->storage_reads, 2 * cold->epochs); /* of two files */
+    ck_assert_double_eq(cold->less_samples, 0);               /* nobody waits for others */
+    tear_down_place(&at);
+}
+END_TEST
+
+/* Parts of a thread have all of a packet here. */
+START_TEST(threads_that_wait_together_have_epochs_of_whole_rounds_in_one_file) {
+    static const char *const codecs[] = {"none", NULL};
+    enum { MANY = 60, SMALL_BYTES = 300000 };
+    for (size_t c = 0; c < 2; c++) {
+        place at;
+        presto_error err;
+        set_up_place(&at, (place_files){MANY, SMALL_BYTES}, codecs[c], 16, 1e-9);
+        at.options.storage = (presto_storage){.latency_s = 1e-6, .open_s = 1e-6};
+        at.options.run_s = 1e-9;
+        at.trial.result.strategy.threads = 4;
+        ck_assert_ok(presto__trial_load(&at.runner, &at.trial, &err), &err);
+        const presto__epochs *cold = &at.trial.cold[0];
+        double round = 4 * presto__mean_part(cold->cut);
+        ck_assert_double_gt(round, 0);
+        ck_assert_double_lt(cold->less_samples, 2 * round);
+        ck_assert_double_ge(cold->second_samples, cold->less_samples + 2 * round - 8);
+        ck_assert(cold->less_s > 0 && cold->second_s > 0 && cold->files_s >= 0);
+        ck_assert_uint_eq(at.trial.copies.in_one,
+                          codecs[c] != NULL ? (uint64_t)cold->second_samples : 0);
+        ck_assert_ok(presto__trial_lap(&at.runner, &at.trial, 1, &err), &err);
+        ck_assert_double_gt(at.trial.laps[0].samples_per_s, 0);
+        tear_down_place(&at);
+    }
+}
+END_TEST
+
 START_TEST(a_run_has_a_second_epoch_which_is_of_the_whole_at_most) {
     static const char *const codecs[] = {"none", NULL};
     for (size_t c = 0; c < 2; c++) {
@@ -190,7 +289,11 @@ int main(void) {
         two_lengths_of_epochs_tell_the_start_and_the_rate_of_the_whole,
         a_whole_source_that_was_measured_is_not_extrapolated,
         epochs_that_contradict_each_other_have_no_start,
+        two_more_epochs_count_instead_of_the_run_s_own,
         the_start_is_in_the_middle_of_the_runs_with_its_error,
+        copies_may_be_in_one_file,
+        no_epoch_that_is_measured_reads_indexes,
+        threads_that_wait_together_have_epochs_of_whole_rounds_in_one_file,
         copies_hold_each_record_as_often_and_are_no_part_of_the_sizes,
         a_run_has_a_second_epoch_which_is_of_the_whole_at_most,
         a_shorter_epoch_opens_as_many_files,
