@@ -129,7 +129,8 @@ static presto_status find_place(const char *path, given_place *place_out, presto
         free(canonical);
         presto_status status = presto_fail(
             err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-            "no file system of the name %.*s is given in this process", (int)name, path);
+            "URLs are not read (no file system of the name %.*s is given in this process)",
+            (int)name, path);
         presto_error_set_file(err, path);
         return status;
     }
