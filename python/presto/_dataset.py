@@ -175,7 +175,7 @@ class Dataset(Advised):
             raise ArgumentError(f'{given}= needs {lacks}=, as in split="90/10", part="train"')
         self._arguments: dict[str, Any] = {
             # They are opened again, perhaps when the working folder is another one.
-            "paths": tuple(absolute(path) for path in self._shown) if fs is None else stripped(paths, fs),
+            "paths": tuple(absolute(path) for path in self._shown) if fs is None else stripped(self._shown, fs),
             "pipeline": None if pipeline is None else pipeline_name(pipeline),
             "from_": from_,
             "to": to,

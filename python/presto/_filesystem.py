@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import io
 import itertools
+import json
 import os
 import pickle
 import re
@@ -20,13 +21,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _native
-from ._errors import BusyError
+from ._errors import ArgumentError, BusyError
 from ._paths import Path, paths_of
 
 _FILE, _FOLDER, _OTHER = 0, 1, 2  # presto_filesystem_type
 _MEMORY, _IO, _NOT_FOUND, _UNSUPPORTED, _STOPPED = -1, -2, -5, -6, -12  # presto_status
 _VERSION_BYTES = 63  # PRESTO_FILESYSTEM_VERSION_BYTES, without the 0
-_NEEDED = ("info", "ls", "open", "_strip_protocol")
+_NEEDED = ("info", "ls", "open", "invalidate_cache", "to_json", "_parent", "_strip_protocol")
+_MOST_HANDLES = 4  # that stay open, of a file
+_SECRET = re.compile("pass|secret|token|key|credential|sas|auth|signature", re.IGNORECASE)
+_UNKNOWN = f"process={os.urandom(16).hex()}"  # in place of a version: what another process has kept is of another content
 
 # What tells one content of a file from another, in the words of many file systems.
 _VERSIONS = ("generation", "ETag", "etag", "md5Hash", "content_md5", "md5", "sha256", "sha", "blob_id", "checksum", "CRC", "chksum", "ino")
@@ -65,7 +69,8 @@ def _facts(info: Mapping[str, Any]) -> tuple[int, int, int, str]:
     size = info.get("size")
     if size is None or int(size) < 0:
         raise OSError("the file system does not say how large it is")
-    return kind, int(size), next((ns for key in _TIMES if (ns := _time_ns(info.get(key)))), 0), _version(info)
+    time_ns = next((ns for key in _TIMES if (ns := _time_ns(info.get(key)))), 0)
+    return kind, int(size), time_ns, _version(info) or ("" if time_ns else _UNKNOWN)
 
 
 def failure(error: BaseException) -> tuple[int, int, bytes]:
@@ -73,14 +78,14 @@ def failure(error: BaseException) -> tuple[int, int, bytes]:
     number = error.errno if isinstance(error, OSError) and isinstance(error.errno, int) else 0
     words = " ".join(str(error).split())
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):  # what is below a file is not there
         status, text = _NOT_FOUND, "no such file or folder" + (f" ({words})" if words else "")
     elif isinstance(error, MemoryError):
         status = _MEMORY
     elif isinstance(error, NotImplementedError):
         status = _UNSUPPORTED
     else:
-        status = _IO if isinstance(error, Exception) else _STOPPED
+        status = _STOPPED if isinstance(error, KeyboardInterrupt) else _IO
     return status, number, text.replace("\0", " ").encode("utf-8", "replace")
 
 
@@ -100,6 +105,7 @@ class _Calls:
 
     def __init__(self, fs: Any) -> None:
         self._fs = fs
+        self._is_pinned = _is_pinned(fs)
         self._lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext() if _is_shared(fs) else threading.RLock()
 
     def _name(self, path: str) -> str:
@@ -128,12 +134,15 @@ class _Calls:
         except TypeError:  # an argument that this one does not know
             handle = self._fs.open(file.name, "rb")
         try:
-            if _facts(self._info(file.name)) != file.facts:
-                raise OSError("has changed since it was opened")
+            self._check(file)
         except BaseException:
             _close(handle)
             raise
         return handle
+
+    def _check(self, file: _File) -> None:
+        if _facts(self._info(file.name)) != file.facts:
+            raise OSError("has changed since it was opened")
 
     def read(self, file: _File, offset: int, count: int) -> bytes:
         with self._lock:
@@ -143,10 +152,12 @@ class _Calls:
                 handle = self._handle(file)
             try:
                 data = _read(handle, offset, count)
+                if not self._is_pinned and not isinstance(handle, io.BytesIO):
+                    self._check(file)
             except BaseException:
                 _close(handle)
                 raise
-            if file.idle:
+            if len(file.idle) >= _MOST_HANDLES:
                 _close(handle)
             else:
                 file.idle.append(handle)
@@ -160,14 +171,18 @@ class _Calls:
     def list(self, path: str) -> list[tuple[bytes, tuple[int, int, int, str]]]:
         folder = self._name(path)
         with self._lock:
+            if folder in getattr(self._fs, "dircache", ()):
+                self._fs.invalidate_cache(folder)
             return [pair for entry in self._fs.ls(folder, detail=True) for pair in self._listed(folder, entry)]
 
     def _listed(self, folder: str, entry: Mapping[str, Any]) -> Iterable[tuple[bytes, tuple[int, int, int, str]]]:
         name = str(entry["name"]).rstrip("/")
         if name.strip("/") == folder.strip("/"):
-            if entry.get("type") == "directory" or not folder.strip("/"):
-                return  # the folder itself
+            if entry.get("type") == "directory" or str(entry["name"]).endswith("/") or not folder.strip("/"):
+                return  # the folder itself, or an object that marks it
             raise NotADirectoryError(f"{folder} is no folder")
+        if name.rpartition("/")[0].strip("/") != folder.strip("/"):
+            return  # a page of a web server may point anywhere
         is_known = entry.get("type") == "directory" or (entry.get("type") == "file" and entry.get("size") is not None)
         facts: tuple[int, int, int, str] = (_OTHER, 0, 0, "")
         with contextlib.suppress(FileNotFoundError):  # a link to nothing
@@ -202,7 +217,23 @@ def _is_shared(fs: Any) -> bool:
     return bool(getattr(fs, "async_impl", False)) or f"{type(fs).__module__}.{type(fs).__qualname__}" in known
 
 
+def _is_pinned(fs: Any) -> bool:
+    """Does a handle stay with the file that it was opened with, whatever gets its name meanwhile?"""
+    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(fs).__mro__}
+    is_archive = "fsspec.archive.AbstractArchiveFileSystem" in kinds
+    return is_archive or f"{type(fs).__module__}.{type(fs).__qualname__}" == "fsspec.implementations.local.LocalFileSystem"
+
+
 # ---- names ----
+
+
+def _public(made_with: Any) -> Any:
+    """Without what may be a secret, of which not even a digest is shown; so keys may be renewed."""
+    if isinstance(made_with, dict):
+        return {name: _public(value) for name, value in made_with.items() if not _SECRET.search(name)}
+    if isinstance(made_with, list):
+        return [_public(value) for value in made_with]
+    return re.sub(r"//[^/@]*@", "//", made_with) if isinstance(made_with, str) else made_with
 
 
 class Given:
@@ -245,7 +276,7 @@ def _stem(fs: Any) -> str:
     protocol = fs.protocol if isinstance(fs.protocol, str) else next(iter(fs.protocol), "")
     scheme = re.sub(r"[^a-z0-9.-]", "-", protocol.lower()).strip("-.")[:32]
     try:
-        made_with = fs.to_json().encode("utf-8", "surrogateescape")  # also of secrets: only its digest is shown
+        made_with = json.dumps(_public(json.loads(fs.to_json())), sort_keys=True).encode("utf-8", "surrogateescape")
     except Exception:  # of objects that have no text: what is kept of its files is of nobody else
         made_with = os.urandom(16)
     return f"{scheme if scheme[:1].isalpha() else 'fs'}+{hashlib.sha256(made_with).hexdigest()[:8]}"
@@ -255,7 +286,7 @@ def checked(fs: Any) -> Any:
     """What `filesystem` may be."""
     if isinstance(fs, str):
         raise TypeError(f"filesystem is an fsspec file system: fsspec.filesystem({fs!r})")
-    if not all(callable(getattr(fs, name, None)) for name in _NEEDED):
+    if not all(callable(getattr(fs, name, None)) for name in _NEEDED) or not hasattr(fs, "root_marker") or not hasattr(fs, "protocol"):
         hint = ": fsspec.implementations.arrow.ArrowFSWrapper makes one of it" if type(fs).__module__.startswith("pyarrow") else ""
         raise TypeError(f"filesystem is an fsspec file system, not {fs!r}{hint}")
     return fs
@@ -280,7 +311,12 @@ def given(fs: Any) -> Given:
 
 def in_child(fs: Any) -> Any:
     """The file system in a child of fork: one of its own, for the parent reads from the same open files."""
-    return pickle.loads(pickle.dumps(fs))
+    try:
+        return pickle.loads(pickle.dumps(fs))
+    except Exception as error:
+        raise ArgumentError(
+            f"a file system that cannot be pickled ({error}) cannot be used in a child process: make it of paths, not of open files"
+        ) from error
 
 
 def stripped(paths: Path | Iterable[Path], fs: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import tarfile
 import threading
@@ -54,6 +55,34 @@ class Failing(LocalFileSystem):
 
     def _open(self, path, mode="rb", **options):
         raise self.error
+
+
+class ByName(LocalFileSystem):
+    """A handle reads what has the name now, as those of many clouds do; a list has a marker of the folder, and what is elsewhere."""
+
+    class Handle:
+        def __init__(self, path):
+            self.path, self.at = path, 0
+
+        def seek(self, at):
+            self.at = at
+
+        def read(self, count):
+            with open(self.path, "rb") as file:
+                file.seek(self.at)
+                data = file.read(count)
+            self.at += len(data)
+            return data
+
+        def close(self):
+            pass
+
+    def _open(self, path, mode="rb", **options):
+        return self.Handle(path)
+
+    def ls(self, path, detail=False, **options):
+        elsewhere = {"name": "/elsewhere/data-9.tfrecord", "size": 5, "type": "file"}
+        return [{"name": f"{path}/", "size": 0, "type": "file"}, elsewhere, *super().ls(path, detail=detail, **options)]
 
 
 class FileSystems(PythonCase):
@@ -227,6 +256,42 @@ class FileSystems(PythonCase):
             for _ in batches:
                 pass
         self.assertIn(last, caught.exception.file)
+
+    def test_a_shard_that_is_replaced_under_an_open_handle_is_an_error(self):
+        folder = pathlib.Path(self.folder) / "replaced"
+        shutil.copytree(self.stored, folder)
+        fs = ByName(skip_instance_cache=True)
+        loader = presto.Loader(str(folder), batch=1, threads=0, epochs=20, shuffle="full", filesystem=fs)
+        batches = iter(loader)
+        next(batches)
+        for shard in folder.glob("*.tfrecord"):
+            os.utime(shard, (1, 1))
+        with self.assertRaisesRegex(presto.StorageError, "data-.*has changed since it was opened"):
+            for _ in batches:
+                pass
+
+    def test_markers_and_names_of_elsewhere_are_left_out(self):
+        fs = ByName(skip_instance_cache=True)
+        wanted = self.batches(presto.open(self.make_photos(), pipeline="cv"), batch=5)
+        self.assertEqual(self.batches(presto.open(str(self.make_photos()), pipeline="cv", filesystem=fs), batch=5), wanted)
+
+    def test_paths_may_come_from_a_generator(self):
+        shards = sorted(str(shard) for shard in pathlib.Path(self.stored).glob("*.tfrecord"))
+        self.assertEqual(len(presto.open((shard for shard in shards), filesystem=LocalFileSystem())), len(presto.open(self.stored)))
+
+    def test_names_have_no_digest_of_a_secret(self):
+        class Cloud(LocalFileSystem):
+            def __init__(self, host, password=None, client_kwargs=None, **options):
+                super().__init__(**options)
+
+        names = []
+        for password in ("a", "b"):
+            fs = Cloud("example.org", password=password, client_kwargs={"token": password, "url": f"sftp://me:{password}@host/x"},
+                       skip_instance_cache=True)
+            names.append(presto.open(str(self.stored), filesystem=fs)._place.name)
+        self.assertEqual(names[0], names[1])
+        other = presto.open(str(self.stored), filesystem=Cloud("example.com", skip_instance_cache=True))
+        self.assertNotEqual(other._place.name, names[0])
 
     def test_what_is_not_made_for_threads_is_called_by_one_at_a_time(self):
         fs = OneByOne(skip_instance_cache=True)
