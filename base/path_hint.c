@@ -10,9 +10,10 @@
 #define MOUNT                                                                                      \
     "that object storage is not read yet: mount it (gcsfuse, rclone mount, ...) and give the "     \
     "folder, or copy it"
-#define READ_ONLY                                                                                  \
-    "s3://BUCKET/KEY, so written, is read, and only datasets are written there (presto-write, "    \
-    "presto.Writer): mount it (mount-s3, rclone mount, ...), or write to a folder"
+#define READ_ONLY(scheme, mounts)                                                                  \
+    scheme "://BUCKET/KEY, so written, is read, and only datasets are written there "              \
+           "(presto-write, presto.Writer): mount it (" mounts ", rclone mount, ...), or write to " \
+           "a folder"
 #define NAMED                                                                                      \
     "of a web server, datasets that presto-write made are read, and files that are named; "        \
     "nothing is written there"
@@ -20,11 +21,10 @@
 static const struct {
     const char *scheme, *hint;
 } schemes[] = {
-    {"s3", READ_ONLY},
+    {"s3", READ_ONLY("s3", "mount-s3")},
     {"s3a", "write it as s3://"},
     {"s3n", "write it as s3://"},
-    {"gs", "gs://BUCKET/KEY, so written, is read, and nothing is written there: mount it (gcsfuse, "
-           "rclone mount, ...), or write to a folder"},
+    {"gs", READ_ONLY("gs", "gcsfuse")},
     {"gcs", "write it as gs://"},
     {"r2", MOUNT},
     {"oss", MOUNT},

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "credentials/credentials_internal.h"
+#include "gs_put_internal.h"
 #include "place_internal.h"
 #include "remote_internal.h"
 #include "s3_list_internal.h"
@@ -40,7 +41,7 @@ static presto_status fail_name(presto_error *err) {
 
 /* Where the service is: Google's, or one that plays it, as STORAGE_EMULATOR_HOST says to all of
  * Google's libraries. */
-static presto_status add_base(presto_buffer *url, presto_error *err) {
+presto_status presto__gs_base(presto_buffer *url, presto_error *err) {
     const char *named = getenv("STORAGE_EMULATOR_HOST");
     if (named == NULL || named[0] == '\0')
         return presto_buffer_append(url, presto_span_of_text(HOST), err);
@@ -66,7 +67,7 @@ static presto_status place(gs_address *self, const char *path, presto_error *err
         return fail_name(err);
     presto_status status = presto__credentials_find(PRESTO__CLOUD_GOOGLE, &self->credentials, err);
     if (status == PRESTO_OK)
-        status = add_base(&url, err);
+        status = presto__gs_base(&url, err);
     if (status == PRESTO_OK)
         status = presto_buffer_append(&url, presto_span_of("/", 1), err);
     if (status == PRESTO_OK)
@@ -117,12 +118,28 @@ static presto_status add_token(const char *token, presto__message *message, pres
 
 static presto_status add_url(const gs_address *self, const presto__remote_wish *wish,
                              presto_buffer *out, presto_error *err) {
-    PRESTO_TRY(presto_buffer_append(out, presto_span_of_text(self->url), err));
+    const char *url = wish->url != NULL ? wish->url : self->url;
+    PRESTO_TRY(presto_buffer_append(out, presto_span_of_text(url), err));
     if (wish->query_count > 0) {
         PRESTO_TRY(presto_buffer_append(out, presto_span_of_text("?"), err));
         PRESTO_TRY(presto__query_encode(wish->query, wish->query_count, out, err));
     }
     return presto_buffer_append(out, presto_span_of("", 1), err);
+}
+
+/* Those of the wish itself. libcurl would call a body a form. */
+static presto_status add_headers(const presto__remote_wish *wish, presto__message *message,
+                                 presto_error *err) {
+    bool has_type = wish->body.data == NULL;
+    for (size_t i = 0; i < wish->header_count; i++) {
+        const presto__named_value *header = &wish->headers[i];
+        has_type = has_type || presto_span_is(header->name, "Content-Type");
+        PRESTO_TRY(
+            presto__message_add(message, (const char *)header->name.data, header->value, err));
+    }
+    return has_type ? PRESTO_OK
+                    : presto__message_add(message, "Content-Type",
+                                          presto_span_of_text("application/octet-stream"), err);
 }
 
 static presto_status gs_write(void *user, const presto__remote_wish *wish, presto__message *message,
@@ -142,11 +159,13 @@ static presto_status gs_write(void *user, const presto__remote_wish *wish, prest
     if (status == PRESTO_OK && wish->generation != NULL)
         status = presto__message_add(message, "x-goog-if-generation-match",
                                      presto_span_of_text(wish->generation), err);
+    if (status == PRESTO_OK)
+        status = add_headers(wish, message, err);
     if (status == PRESTO_OK && keys->token != NULL)
         status = presto__check_secure("Google Cloud Storage (set PRESTO_GS_ANONYMOUS=1 for a "
                                       "server that plays it)",
                                       self->url, err);
-    if (status == PRESTO_OK && keys->token != NULL)
+    if (status == PRESTO_OK && keys->token != NULL && !wish->has_no_key)
         status = add_token(keys->token, message, err);
     presto__keys_release(keys);
     return status;
@@ -158,36 +177,36 @@ static bool gs_learn(void *user, const presto__http_answer *answer) {
     return answer->code == 401 && presto__keys_renew(self->credentials, answer->keys);
 }
 
-static const presto__address_type address = {
+const presto__address_type presto__gs_address = {
     .make = gs_make, .free = gs_free, .write = gs_write, .learn = gs_learn};
 
 static presto_status gs_open(const char *path, presto__object *object_out,
                              presto__object_info *info_out, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    const presto__remote_name name = {&presto__storage_gs, &presto__gs_address, path};
     if (presto__s3_is_bucket(path))
         return presto_fail_errno(err, EISDIR, path, "cannot read");
     return presto__remote_open(&name, object_out, info_out, err);
 }
 
 static presto_status gs_find(const char *path, presto__object_info *info_out, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    const presto__remote_name name = {&presto__storage_gs, &presto__gs_address, path};
     return presto__s3_find(&name, info_out, err);
 }
 
 static presto_status gs_list(const char *path, const presto__list *list, presto_error *err) {
-    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    const presto__remote_name name = {&presto__storage_gs, &presto__gs_address, path};
     return presto__s3_list(&name, list, err);
 }
 
 static presto_status gs_checksum(const char *path, presto__object_checksum *checksum_out,
                                  presto_error *err) {
-    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    const presto__remote_name name = {&presto__storage_gs, &presto__gs_address, path};
     return presto__remote_checksum(&name, checksum_out, err);
 }
 
 /* Its whole beginning is requested, whatever the number of bytes. */
 static void gs_will_open(const char *path, uint64_t bytes) {
-    const presto__remote_name name = {&presto__storage_gs, &address, path};
+    const presto__remote_name name = {&presto__storage_gs, &presto__gs_address, path};
     (void)bytes;
     presto__remote_will_open(&name);
 }

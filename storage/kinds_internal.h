@@ -70,6 +70,7 @@ const presto__storage_kind *presto__storage_kind_of(const char *path);
 
 extern const presto__outlet_kind presto__outlet_file;
 extern const presto__outlet_kind presto__outlet_s3;
+extern const presto__outlet_kind presto__outlet_gs;
 
 /** Files of this machine, and whatever it has mounted: every path that no other kind owns. */
 extern const presto__storage_kind presto__storage_file;

@@ -14,12 +14,10 @@ struct presto__outlet {
 };
 
 static presto_status fail_kind(const char *path, presto_error *err) {
-    const char *kind = presto__storage_kind_of(path)->name;
-    bool is_gs = strcmp(kind, "gs") == 0;
-    presto_status status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                                       "nothing is written to %s:// %s", kind,
-                                       is_gs ? "yet: write to a folder, and copy it there"
-                                             : "(it is only read): write to a folder or to s3://");
+    presto_status status = presto_fail(
+        err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+        "nothing is written to %.*s:// (it is only read): write to a folder, to s3:// or to gs://",
+        (int)strcspn(path, ":"), path);
     presto_error_set_file(err, path);
     return status;
 }
@@ -30,7 +28,8 @@ static presto_status kind_of(const char *path, const presto__outlet_kind **kind_
         const presto__storage_kind *kind;
         const presto__outlet_kind *outlet;
     } kinds[] = {{&presto__storage_file, &presto__outlet_file},
-                 {&presto__storage_s3, &presto__outlet_s3}};
+                 {&presto__storage_s3, &presto__outlet_s3},
+                 {&presto__storage_gs, &presto__outlet_gs}};
     const presto__storage_kind *kind = presto__storage_kind_of(path);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].kind == kind) {

@@ -56,13 +56,25 @@ static void find_element(const char *text, const char *name, char *out, size_t r
         snprintf(out, room, "%.*s", (int)(to - from - (ptrdiff_t)strlen(tag)), from + strlen(tag));
 }
 
+/* Google's message in a text that was cut, or is nested in another way. */
+static void find_cut(const char *text, const char *found, char *out, size_t room) {
+    static const char mark[] = "\"message\": \"";
+    const char *from = found != NULL || text[0] != '{' ? NULL : strstr(text, mark);
+    if (from != NULL)
+        snprintf(out, room, "%.*s", (int)strcspn(from + strlen(mark), "\"\n"), from + strlen(mark));
+}
+
 /* The text of a member of an object in JSON, as the Hub says what is wrong; "" if it is something
  * else, or was cut. */
 static void find_member(const char *text, const char *name, char *out, size_t room) {
     json_t *all = text[0] == '{' ? json_loads(text, 0, NULL) : NULL;
-    const char *value = json_string_value(json_object_get(all, name));
+    json_t *member = json_object_get(all, name);
+    if (json_is_object(member)) /* Google's: {"error": {"code": 403, "message": "..."}} */
+        member = json_object_get(member, "message");
+    const char *value = json_string_value(member);
     snprintf(out, room, "%s", value == NULL ? "" : value);
     json_decref(all);
+    find_cut(text, value, out, room);
 }
 
 /* " of bytes 0-99", " of its keys"; "" if all of it was wanted. */
@@ -540,6 +552,10 @@ presto_status presto__remote_look(presto__object object, const char *path,
 
 const char *presto__remote_etag(presto__object object) {
     return ((const remote_object *)object.state)->etag;
+}
+
+const char *presto__remote_generation(presto__object object) {
+    return ((const remote_object *)object.state)->generation;
 }
 
 int presto__remote_number(presto__object object) {

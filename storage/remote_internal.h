@@ -28,6 +28,8 @@ typedef struct presto__remote_wish {
     size_t header_count;
     bool has_customer_key; /* the object's bytes go there, or are named */
     bool has_source_key;   /* they are copied, and have the same key */
+    const char *url;       /* in the place of the object's own; of gs:// alone. NULL: that one */
+    bool has_no_key;       /* its address is the key. Of gs:// alone */
 } presto__remote_wish;
 
 /** A request as texts: the URL, then header lines, each with a 0 behind. */
@@ -128,6 +130,8 @@ presto_status presto__remote_fail(const char *path, const presto__remote_wish *w
                                   presto_error *err);
 /** The ETag of an open object, as it came. */
 const char *presto__remote_etag(presto__object object);
+/** Its generation; "": the server gives none. */
+const char *presto__remote_generation(presto__object object);
 /** The CRC-32C that a server has said: four bytes in base64. False: it is something else. */
 bool presto__remote_crc(const char *text, uint32_t *crc_out);
 

@@ -108,7 +108,9 @@ static void add_text(char *out, size_t room, const char *value, size_t bytes) {
 
 static size_t take_header(char *data, size_t size, size_t count, void *user) {
     presto__http_answer *answer = &((presto__http_call *)user)->answer;
-    bool is_success = takes_body(user);
+    const char *method = ((presto__http_call *)user)->request.method;
+    bool is_success = takes_body(user), is_post = method != NULL && strcmp(method, "POST") == 0;
+    bool is_put = method != NULL && strcmp(method, "PUT") == 0;
     const struct {
         const char *name;
         char *out;
@@ -126,7 +128,8 @@ static size_t take_header(char *data, size_t size, size_t count, void *user) {
         {"x-goog-generation", answer->generation, sizeof answer->generation},
         {"x-repo-commit", answer->commit, sizeof answer->commit},
         {"x-linked-etag", answer->linked_etag, sizeof answer->linked_etag},
-        {"location", is_success ? NULL : answer->location, sizeof answer->location},
+        {"range", is_put ? answer->content_range : NULL, sizeof answer->content_range},
+        {"location", is_success && !is_post ? NULL : answer->location, sizeof answer->location},
     };
     size_t bytes = size * count, end = bytes;
     const char *colon = memchr(data, ':', bytes);

@@ -39,14 +39,15 @@ typedef struct presto__http_answer {
     char etag[136];
     char crc32c[24];        /* of the object, in base64, if the server says it */
     char checksum_type[16]; /* of S3: what that is the CRC of */
-    char content_range[72];
+    char content_range[72]; /* or the header Range, by which Google says what it has */
     char last_modified[40];
     char request_id[128];  /* of AWS or its likes, Google, the Hub */
     char region[40];       /* in which the bucket is, says S3 */
     char generation[24];   /* of an object, counts Google's storage */
     char commit[64];       /* of a repository, says the Hub */
     char linked_etag[136]; /* of the file that the Hub points to */
-    /* Where a redirection points to: signed addresses are long. Of a success, its header Link. */
+    /* Where a redirection, or what a POST has made, is: signed addresses are long. Of a success, its
+     * header Link. */
     char location[4096];
     char text[768]; /* the beginning of the body of an answer that is no success */
     char why[256];  /* in libcurl's words, if it failed */

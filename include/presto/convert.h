@@ -34,7 +34,7 @@ typedef void (*presto_note_fn)(void *user, const char *note);
 
 typedef struct presto_convert_options {
     size_t struct_bytes; /* set by presto_convert_options_defaults */
-    const char *dir;     /* where the dataset goes: a folder, or "s3://BUCKET/KEY". Required */
+    const char *dir;     /* where the dataset goes: a folder, s3:// or gs://BUCKET/KEY. Required */
     /* Whose steps run. Borrowed during the call. NULL: records are stored again as they are. */
     const presto_pipeline *pipeline;
     const char *up_to; /* representation to store; NULL: that of

@@ -78,7 +78,7 @@ class Writer:
     and resume=True keeps them; `writer.samples` says how many samples they have, and with which one to go on.
 
     Args:
-        dir:         the folder, which may be "s3://bucket/key"; it must be empty, or not exist yet.
+        dir:         the folder, which may be "s3://bucket/key" or "gs://bucket/key"; it must be empty, or not exist yet.
         codec:       compresses each record: "none", "zstd:1", "lz4", ...; TensorFlow reads "none", "gzip" and "zlib".
         shard_bytes: a shard ends before it would become larger: bytes, or text such as "64MiB". Default: 256 MiB.
         shards:      a number of shards instead; then `samples` must be given.

@@ -100,7 +100,7 @@ CALLS = {
     "open(pathlib.Path('none') / '**' / '*.jpg')": "no file matches this pattern",
     "Loader('az://bucket/x')": "object storage",
     "write('az://bucket/x', 'y', pipeline='cv')": "object storage",
-    "write('photos', 'gs://bucket/y', pipeline='cv')": "nothing is written to gs:// yet",
+    "write('photos', 'hf://datasets/a/b', pipeline='cv')": "nothing is written to hf://",
     "Writer('az://bucket/x')": "object storage",
     "inspect('x/*.tfrecord')": "no file matches this pattern",
     "mix({'az://bucket/x': 1})": "object storage",

@@ -57,8 +57,9 @@ static const cli_option options[] = {
      CLI_NUMBER(write_job, convert.limit_samples, 1, UINT64_MAX)},
 
     CLI_GROUP("How"),
-    {'o', "output", "DIR", "folder to write, or s3://BUCKET/KEY; must be empty, or not exist yet",
-     NULL, CLI_PATH(write_job, output)},
+    {'o', "output", "DIR",
+     "folder to write, or s3:// or gs://BUCKET/KEY; must be empty, or not exist yet", NULL,
+     CLI_PATH(write_job, output)},
     {'s', "shards", "N", "number of files", "as many as threads",
      CLI_NUMBER(write_job, convert.shards, 1, PRESTO_MAX_SHARDS), CLI_GIVEN(write_job, has_shards)},
     {0, "shard-bytes", "SIZE",
