@@ -52,7 +52,7 @@ function(presto_fuzz_internal name folder)
   endforeach()
 endfunction()
 
-foreach(target arrow cache labels state progress tables values)
+foreach(target arrow cache labels parts state progress tables values)
   presto_fuzz_internal(${target} loader presto_loader)
 endforeach()
 foreach(target strategy journal)

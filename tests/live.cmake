@@ -35,7 +35,7 @@ if(EXISTS ${venv_python})
     add_test(NAME live.speech COMMAND ${venv_python} -B ${live}/speech.py $<TARGET_FILE_DIR:presto-load>)
   endif()
   if(TARGET presto_native)
-    set(python_tests reading choices newcomers ending notebook state mix errors abuse arrow arrow_writing npy_stream shm torch jax tf huggingface examples types writing step sweeping urls filesystem)
+    set(python_tests reading choices newcomers ending notebook state mix errors abuse arrow arrow_writing npy_stream shm torch jax tf huggingface examples types writing parts step sweeping urls filesystem)
     foreach(name ${python_tests})
       # PyTorch is a package of the system.
       set(python ${venv_python})

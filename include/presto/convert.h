@@ -32,6 +32,23 @@ typedef void (*presto_note_fn)(void *user, const char *note);
 /** Shards are numbered with five digits. */
 #define PRESTO_MAX_SHARDS 99999
 
+/**
+ * Which shards of a dataset this run writes, while other runs, here or on other machines, write the
+ * others: of S shards those from number * S / count to before (number + 1) * S / count, rounded down.
+ * Their bytes are those that one run would write. A run of a share is an attempt: it writes a folder of
+ * its own below `dir`/_parts, so that two attempts at a share may run at once, die, or come late.
+ * presto_dataset_join makes the dataset of one whole attempt at each share.
+ */
+typedef struct presto_share {
+    size_t count;  /* of shares, at most PRESTO_MAX_SHARDS; default 0: the whole dataset is
+                            written, as if there were no shares */
+    size_t number; /* of this one, from 0 */
+    const char
+        *attempt; /* what this run is called, such as a task's number: letters, digits, '-' and
+                            '_', at most 64. No two that run at once have the same. NULL: random */
+    uint64_t reserved[5]; /* 0 */
+} presto_share;
+
 typedef struct presto_convert_options {
     size_t struct_bytes; /* set by presto_convert_options_defaults */
     const char *dir;     /* where the dataset goes: a folder, s3:// or gs://BUCKET/KEY. Required */
@@ -69,6 +86,7 @@ typedef struct presto_convert_options {
      * never */
     presto_stop_fn should_stop;
     void *should_stop_user;
+    presto_share share; /* write only these shards. Default: all */
 } presto_convert_options;
 
 PRESTO_API void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes);
@@ -120,8 +138,16 @@ typedef struct presto_convert_result {
  * pipeline, stored representation, seed, features and labels is carried over; options->up_to must be NULL; `shards`
  * 0 means as many as the input has.
  *
- * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (the folder; both `shards` and `shard_bytes`),
- *          PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what
+ * With a share, only its shards are written, and there is no dataset.json until presto_dataset_join.
+ * The number of shards must be given, unless there is no pipeline: machines may have other numbers of
+ * threads. Shards cannot end by their size, and the last step cannot be pack, as the end of a shard
+ * would depend on those before it. All runs must find the same samples at `paths`, and have the same
+ * options. If an attempt at the same share is whole already, nothing is written, and on_note is told.
+ * With `resume`, an attempt of the same options that was interrupted goes on. The figures are those of
+ * the share. skip:P% goes by all samples; presto_dataset_join adds up what was left out.
+ *
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (the folder; both `shards` and `shard_bytes`; a share of
+ *          what has none), PRESTO_ERR_UNSUPPORTED (a share of a dataset in a bucket), PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what
  *          source, steps and files fail with.
  */
 PRESTO_API presto_status presto_convert_sized(const char *const *paths, size_t path_count,
@@ -132,6 +158,61 @@ static inline presto_status presto_convert(const char *const *paths, size_t path
                                            presto_convert_result *result_out, presto_error *err) {
     result_out->struct_bytes = sizeof *result_out;
     return presto_convert_sized(paths, path_count, options, result_out, err);
+}
+
+/* ---- a dataset that many runs have written ---- */
+
+typedef struct presto_join_options {
+    size_t struct_bytes; /* set by presto_join_options_defaults */
+    /* Names of folders in `dir`/_parts, such as "00003-of-00008.task7": only these count. Default
+     * NULL: all that are whole */
+    const char *const *attempts;
+    size_t attempt_count;
+    bool sync;              /* fsync; default true */
+    presto_note_fn on_note; /* told of attempts that do not count; may be NULL */
+    void *on_note_user;
+    presto_stop_fn should_stop; /* asked before anything is changed. NULL: never */
+    void *should_stop_user;
+} presto_join_options;
+
+PRESTO_API void presto_join_options_init(presto_join_options *options, size_t struct_bytes);
+static inline void presto_join_options_defaults(presto_join_options *options) {
+    presto_join_options_init(options, sizeof *options);
+}
+
+/**
+ * Make one dataset of the shares in `dir`/_parts: exactly one whole attempt at each counts. The files,
+ * dataset.json included, have the bytes of one presto_convert with as many shards. All is checked
+ * before anything is changed; then each shard gets its name in `dir` by a rename, dataset.json is
+ * written last, and _parts goes, with attempts that do not count. A join that dies is finished by the
+ * next one. Where dataset.json stands and no join has begun, there is nothing to do, which on_note is
+ * told.
+ *
+ * Of several whole attempts at a share, which have the same records, the first by name counts; if their
+ * records differ, they are refused, unless options->attempts says which one counts. Of attempts of two
+ * jobs (other options, another input) those of the job count that is whole.
+ *
+ * `result_out`, which may be NULL, has samples, shards and bytes of the dataset, the times of the join,
+ * and, unless an earlier join did it, `skipped` and `dropped`. `sync` is of what the join writes; shards
+ * are on the disk if their runs said so.
+ * Returns: PRESTO_OK; PRESTO_ERR_BUSY (a share is not whole yet, the message lists them; or another
+ *          process writes to the folder); PRESTO_ERR_ARGUMENT (two jobs are whole; two attempts at a
+ *          share differ; the folder holds anything else); PRESTO_ERR_CORRUPT (more was left out than
+ *          may be; a part.json or a shard is not what it says); PRESTO_ERR_NOT_FOUND (no _parts; an
+ *          attempt of options->attempts); PRESTO_ERR_UNSUPPORTED (a bucket); PRESTO_ERR_TYPE,
+ *          _STOPPED, _IO, _MEMORY.
+ * Threads: any.
+ */
+PRESTO_API presto_status presto_dataset_join_sized(const char *dir,
+                                                   const presto_join_options *options,
+                                                   presto_convert_result *result_out,
+                                                   presto_error *err);
+static inline presto_status presto_dataset_join(const char *dir, const presto_join_options *options,
+                                                presto_convert_result *result_out,
+                                                presto_error *err) {
+    if (result_out != NULL)
+        result_out->struct_bytes = sizeof *result_out;
+    return presto_dataset_join_sized(dir, options, result_out, err);
 }
 
 /* ---- what runs that died have left ---- */
@@ -174,8 +255,9 @@ static inline void presto_clean_options_defaults(presto_clean_options *options) 
 /**
  * Find what conversions and writers that ended too early have left in the folder `dir`, or below it:
  * in folders with a progress file, all that a conversion names; beside dataset.json, only what is not
- * part of the dataset; in a bucket, uploads to such names that have begun. Whatever else is there is
- * left alone.
+ * part of the dataset; in a bucket, uploads to such names that have begun; whole attempts at a share
+ * that nobody has joined. Whatever else is there is left alone, and so are folders in which a join has
+ * begun: presto_dataset_join finishes it.
  *
  * A run is alive if its process is one of this machine and alive; what is not known to be dead is
  * removed only if it is older than options->older_than_s. After a removal nothing can be resumed.

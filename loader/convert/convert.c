@@ -20,7 +20,7 @@
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../loader_internal.h"
-#include "convert_internal.h"
+#include "share_internal.h"
 
 /* Memory for records in flight: for each thread, and for the writers. */
 #define PACKETS_BYTES_EACH ((size_t)32 << 20)
@@ -191,7 +191,7 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
         job->shard_count = presto_dataset_shard_count(job->dataset);
     else
         job->shard_count = options->threads > 0 ? options->threads : 1;
-    return PRESTO_OK;
+    return presto__conversion_is_share(job) ? presto__share_check(job, err) : PRESTO_OK;
 }
 
 /* ---- the job ---- */
@@ -206,7 +206,7 @@ static void tell_notes(const presto__conversion *job) {
 /* Until here there is nothing to clean up. Whoever catches signals may begin now. */
 static presto_status tell_start(const presto__conversion *job, presto_error *err) {
     const presto_convert_options *options = job->options;
-    const presto_progress progress = {.samples_total = job->sample_count,
+    const presto_progress progress = {.samples_total = presto__conversion_samples(job),
                                       .elapsed_ns = presto__clock_ns() - job->started_ns};
     if (options->on_progress == NULL || options->on_progress(options->on_progress_user, &progress))
         return PRESTO_OK;
@@ -223,7 +223,8 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     tell_notes(job);
     presto__conversion_note_size(job);
     PRESTO_TRY(tell_start(job, err));
-    PRESTO_TRY(presto__conversion_open_folder(job, err));
+    PRESTO_TRY(presto__conversion_is_share(job) ? presto__share_open(job, err)
+                                                : presto__conversion_open_folder(job, err));
     if (job->folder != PRESTO__FOLDER_WHOLE) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));
         PRESTO_TRY(presto__conversion_write_shards(job, err));
@@ -239,6 +240,7 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto_convert_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     PRESTO__CHECK_ROOM(&taken.errors, err);
+    PRESTO__CHECK_ROOM(&taken.share, err);
     PRESTO_TRY(presto__result_check(result_out, err));
     if (taken.dir == NULL || taken.dir[0] == '\0')
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -259,6 +261,7 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     else
         presto__conversion_leave_folder(&job);
     presto__conversion_close_folder(&job);
+    presto__share_close(&job);
     presto__plan_free(job.plan);
     presto__source_free(job.source);
     presto_dataset_free(job.dataset);

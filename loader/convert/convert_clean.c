@@ -3,19 +3,26 @@
  * What runs that died have left. A folder with a progress file is one that a run has begun and not
  * finished. All in it that a conversion gives names to is left over; if dataset.json stands there, the
  * run died at its very end, and the dataset stays. Nothing is removed before the folder is ours.
+ *
+ * An attempt at a share (share_internal.h) is such a folder. One that is whole waits to be joined, so
+ * only its age says that nobody will. While a join has begun, all that it needs stays.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <presto/storage.h>
 
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/paths_internal.h"
 #include "../../base/stop_internal.h"
+#include "../../records/dataset/dataset_internal.h"
 #include "../../records/records_internal.h"
-#include "convert_internal.h"
+#include "share_internal.h"
 
 #define NS_PER_S 1000000000
 #define DAY_S 86400
@@ -46,6 +53,11 @@ typedef struct cleaning {
     size_t file_count, file_capacity;
     left_folder *folders;
     size_t folder_count, folder_capacity;
+    /* Of the attempts that were asked for last: the beginning of their paths, which is a file's, and
+     * when the youngest file was changed. */
+    const char *parts;
+    size_t parts_bytes;
+    int64_t parts_since_s;
 } cleaning;
 
 static const char *name_of(const left_file *file) {
@@ -108,10 +120,35 @@ static bool is_temporary(const char *name) {
 
 /* ---- what is there ---- */
 
+/* "DIR" of "DIR/_parts/00003-of-00008.ATTEMPT", whose first `bytes` bytes are given; 0: it is none. */
+static size_t dataset_bytes(const char *path, size_t bytes) {
+    static const char parts[] = "/" PRESTO__PARTS_FOLDER "/";
+    char name[PRESTO__ATTEMPT_FOLDER_BYTES];
+    size_t number, count, at = bytes;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    if (bytes - at >= sizeof name || at < strlen(parts) ||
+        strncmp(path + at - strlen(parts), parts, strlen(parts)) != 0)
+        return 0;
+    memcpy(name, path + at, bytes - at);
+    name[bytes - at] = '\0';
+    return presto__attempt_parse(name, &number, &count) ? at - strlen(parts) : 0;
+}
+
+/* part.json, or a temporary file of it, in an attempt's folder. */
+static bool is_part_name(const presto__listed *found) {
+    static const char part[] = PRESTO__PART_FILE;
+    size_t bytes = presto__partial_stem(found->name);
+    bool is_named = strcmp(found->name, part) == 0 ||
+                    (bytes == strlen(part) && strncmp(found->name + 1, part, bytes) == 0);
+    return is_named &&
+           dataset_bytes(found->path, strlen(found->path) - strlen(found->name) - 1) > 0;
+}
+
 static presto_status add_file(void *user, const presto__listed *found, presto_error *err) {
     cleaning *c = user;
     if (found->info == NULL || found->info->type != PRESTO__OBJECT_FILE ||
-        (!is_whole_name(found->name) && !is_temporary(found->name)))
+        (!is_whole_name(found->name) && !is_temporary(found->name) && !is_part_name(found)))
         return PRESTO_OK;
     if (c->file_count == c->file_capacity) {
         size_t capacity = c->file_capacity * 2 + 64;
@@ -293,16 +330,161 @@ static presto_status clean_folder(cleaning *c, size_t first, size_t end, presto_
     return status;
 }
 
+/* ---- attempts at shares ---- */
+
+/* Has a join begun in the folder, whose path has so many bytes? What is not known is an error: what a
+ * join needs must stay. */
+static presto_status look_for_join(const char *folder, size_t bytes, bool *has_begun_out,
+                                   presto_error *err) {
+    presto_buffer text = {0};
+    presto_error why;
+    char *dir = strndup(folder, bytes);
+    char *path = dir == NULL ? NULL : presto__join_path(dir, PRESTO_PROGRESS_FILE);
+    *has_begun_out = false;
+    presto_status status = path == NULL ? presto_fail_memory(&why, bytes)
+                           : presto__path_is_remote(path)
+                               ? PRESTO_ERR_NOT_FOUND
+                               : presto_file_read(path, PRESTO__JSON_MAX_BYTES, &text, &why);
+    if (status == PRESTO_OK)
+        *has_begun_out = presto__join_log_is(presto_buffer_span(&text));
+    else if (status == PRESTO_ERR_NOT_FOUND)
+        status = PRESTO_OK;
+    else if (err != NULL)
+        *err = why;
+    presto_buffer_done(&text);
+    free(path);
+    free(dir);
+    return status;
+}
+
+/* The files [first, end) of a folder: are they of a whole attempt? */
+static const left_file *find_part(const cleaning *c, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++)
+        if (is_named(&c->files[i], PRESTO__PART_FILE) &&
+            dataset_bytes(c->files[i].path, c->files[i].folder_bytes) > 0)
+            return &c->files[i];
+    return NULL;
+}
+
+/* Attempts at the other shares may be under way: all are as old as the youngest file of any. */
+static int64_t youngest(cleaning *c, const left_file *any, size_t dataset) {
+    size_t bytes = dataset + strlen("/" PRESTO__PARTS_FOLDER "/");
+    if (c->parts_bytes == bytes && strncmp(c->parts, any->path, bytes) == 0)
+        return c->parts_since_s;
+    c->parts = any->path;
+    c->parts_bytes = bytes;
+    c->parts_since_s = 0;
+    for (size_t i = 0; i < c->file_count; i++)
+        if (strncmp(c->files[i].path, any->path, bytes) == 0 &&
+            c->files[i].since_s > c->parts_since_s)
+            c->parts_since_s = c->files[i].since_s;
+    return c->parts_since_s;
+}
+
+/* part.json goes first: what is left then is no part any more. It may be NULL. */
+static presto_status clean_attempt(cleaning *c, size_t first, size_t end, const left_file *part,
+                                   presto_error *err) {
+    const left_file *any = &c->files[first];
+    size_t dataset = dataset_bytes(any->path, any->folder_bytes);
+    bool young = is_young(c, PRESTO__OWNER_UNKNOWN, youngest(c, any, dataset));
+    if (part != NULL)
+        PRESTO_TRY(take_file(c, part, young, err));
+    for (size_t i = first; i < end; i++)
+        if (&c->files[i] != part)
+            PRESTO_TRY(take_file(c, &c->files[i], young, err));
+    return PRESTO_OK;
+}
+
+/* An attempt's folder, and that of all attempts, go when they are empty. */
+static void remove_empty(const cleaning *c, const left_file *any) {
+    char *path = strndup(any->path, any->folder_bytes);
+    presto_folder_lock *lock = NULL;
+    if (path != NULL && c->options->removes && !presto__path_is_remote(path) &&
+        dataset_bytes(path, any->folder_bytes) > 0 &&
+        presto__folder_lock_take(path, &lock, NULL) == PRESTO_OK) {
+        presto_folder_lock_release(lock); /* and with it the file of one that was killed */
+        (void)rmdir(path);
+        *strrchr(path, '/') = '\0';
+        (void)rmdir(path);
+    }
+    free(path);
+}
+
+static presto_status tell_busy(const cleaning *c, const char *folder, size_t bytes, int64_t since_s,
+                               presto_error *err) {
+    char *path = strndup(folder, bytes);
+    if (path == NULL)
+        return presto_fail_memory(err, bytes);
+    const presto_left busy = {.path = path, .kind = PRESTO_LEFT_BUSY, .since_s = since_s};
+    presto_status status = tell(c, &busy, err);
+    free(path);
+    return status;
+}
+
+/* An attempt of a dataset that nobody joins meanwhile. */
+static presto_status clean_held(cleaning *c, size_t first, size_t end, presto_error *err) {
+    const left_file *last = &c->files[end - 1], *part = find_part(c, first, end);
+    if (part == NULL && is_named(last, PRESTO_PROGRESS_FILE)) {
+        PRESTO_TRY(add_folder(c, last, err));
+        PRESTO_TRY(clean_folder(c, first, end, err));
+    } else {
+        PRESTO_TRY(clean_attempt(c, first, end, part, err));
+    }
+    remove_empty(c, last);
+    return PRESTO_OK;
+}
+
+/* All in an attempt's folder is ours, whatever is left of it. A join has the lock of the dataset's
+ * folder, whose path has `dataset` bytes. */
+static presto_status clean_share(cleaning *c, size_t first, size_t end, size_t dataset,
+                                 presto_error *err) {
+    const left_file *last = &c->files[end - 1];
+    presto_folder_lock *lock = NULL;
+    bool has_begun = false;
+    char *dir = strndup(last->path, dataset);
+    if (dir == NULL)
+        return presto_fail_memory(err, dataset);
+    presto_error why;
+    presto_status status = c->options->removes && !presto__path_is_remote(dir)
+                               ? presto__folder_lock_take(dir, &lock, &why)
+                               : PRESTO_OK;
+    free(dir);
+    if (status == PRESTO_ERR_BUSY)
+        return tell_busy(c, last->path, dataset, last->since_s, err);
+    if (status < 0) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    status = look_for_join(last->path, dataset, &has_begun, err);
+    if (status == PRESTO_OK && !has_begun) /* else the join needs it, or removes it */
+        status = clean_held(c, first, end, err);
+    presto_folder_lock_release(lock);
+    return status;
+}
+
+static presto_status clean_one(cleaning *c, size_t first, size_t end, presto_error *err) {
+    const left_file *last = &c->files[end - 1];
+    size_t dataset = dataset_bytes(last->path, last->folder_bytes);
+    bool has_begun = false;
+    PRESTO_TRY(presto__stop_check(err));
+    if (dataset > 0)
+        return clean_share(c, first, end, dataset, err);
+    if (!is_named(last, PRESTO_PROGRESS_FILE))
+        return PRESTO_OK;
+    PRESTO_TRY(look_for_join(last->path, last->folder_bytes, &has_begun, err));
+    if (has_begun)
+        return tell_busy(c, last->path, last->folder_bytes, last->since_s, err);
+    PRESTO_TRY(add_folder(c, last, err));
+    return clean_folder(c, first, end, err);
+}
+
 static presto_status clean_folders(cleaning *c, presto_error *err) {
     if (c->file_count > 0)
         qsort(c->files, c->file_count, sizeof *c->files, compare_files);
     for (size_t first = 0, end; first < c->file_count; first = end) {
         end = end_of_folder(c, first);
-        if (!is_named(&c->files[end - 1], PRESTO_PROGRESS_FILE))
-            continue;
-        PRESTO_TRY(presto__stop_check(err));
-        PRESTO_TRY(add_folder(c, &c->files[end - 1], err));
-        PRESTO_TRY(clean_folder(c, first, end, err));
+        PRESTO_TRY(clean_one(c, first, end, err));
     }
     return PRESTO_OK;
 }

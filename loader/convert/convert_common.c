@@ -54,13 +54,13 @@ uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows) {
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err) {
     uint64_t now = presto__clock_ns();
     if (job->options->on_progress == NULL ||
-        (now - job->told_ns < PROGRESS_INTERVAL_NS && done < job->sample_count))
+        (now - job->told_ns < PROGRESS_INTERVAL_NS && done < presto__conversion_samples(job)))
         return PRESTO_OK;
     job->told_ns = now;
     if (job->loader != NULL)
         presto_loader_get_stats(job->loader, &job->stats);
     presto_progress progress = {.samples_done = done,
-                                .samples_total = job->sample_count,
+                                .samples_total = presto__conversion_samples(job),
                                 .bytes_read = job->stats.read_bytes,
                                 .bytes_written = job->stats.delivered_bytes,
                                 .skipped = job->skipped_before + job->stats.skipped,
@@ -148,7 +148,7 @@ void presto__conversion_fill_result(const presto__conversion *job,
                                     .source_bytes = job->stats.read_bytes,
                                     .wall_ns = presto__clock_ns() - job->started_ns,
                                     .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
-                                    .shards = job->shard_count,
+                                    .shards = job->progress.shard_count,
                                     .stored = job->pipeline != NULL ? job->stored : NULL,
                                     .packed_documents = job->regrouped.documents,
                                     .packed_tokens = job->regrouped.tokens,

@@ -50,7 +50,7 @@ static bool should_stop(void *user) {
     if (options->on_progress == NULL || now - job->told_ns < ASK_NS)
         return false;
     job->told_ns = now;
-    presto_progress progress = {.samples_total = job->sample_count,
+    presto_progress progress = {.samples_total = presto__conversion_samples(job),
                                 .elapsed_ns = now - job->started_ns};
     return !options->on_progress(options->on_progress_user, &progress);
 }

@@ -4,6 +4,7 @@
  * same job; what is removed if the conversion fails.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,19 +15,46 @@
 #include <presto/version.h>
 
 #include "../../base/clock_internal.h"
+#include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
 #include "../../base/paths_internal.h"
 #include "../../records/records_internal.h"
 #include "../../steps/pipelines_internal.h"
 #include "../../storage/outlet_internal.h"
-#include "convert_internal.h"
+#include "share_internal.h"
 
 #define INDEX ".index"
 #define LOCK_TRIES 100
 
-/* The settings that must be equal for shards of another run to be kept. */
-static char *job_text(const presto__conversion *job) {
+/* Of the names of the classes, and how many there are. NULL in JSON: none are known. */
+static json_t *labels_json(const presto__conversion *job) {
+    uint64_t digest = PRESTO__FNV_START;
+    char text[48];
+    if (job->label_names == NULL)
+        return json_null();
+    for (size_t i = 0; i < job->label_count; i++)
+        digest = presto__fnv_add(digest, job->label_names[i], strlen(job->label_names[i]) + 1);
+    snprintf(text, sizeof text, "%zu %016" PRIx64, job->label_count, digest);
+    return json_string(text);
+}
+
+/* What all shares of a dataset have in common beside the settings of any conversion. */
+static bool add_share(const presto__conversion *job, json_t *root) {
+    const presto_loader_errors *errors = &job->options->errors;
+    bool has_limit = errors->skip_limit <= INT64_MAX;
+    json_t *limit = has_limit ? json_integer((json_int_t)errors->skip_limit) : json_null();
+    json_t *more =
+        json_pack("{s:I, s:o, s:s?, s:b, s:o, s:f}", "parts", (json_int_t)job->options->share.count,
+                  "labels", labels_json(job), "main_feature", job->main_feature, "on_error_skip",
+                  errors->policy == PRESTO_ON_ERROR_SKIP, "skip_limit", limit, "skip_fraction",
+                  errors->skip_fraction);
+    bool done = json_object_update(root, more) == 0;
+    json_decref(more);
+    return done;
+}
+
+char *presto__conversion_text(const presto__conversion *job) {
     json_t *root = json_pack(
         "{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline", job->pipeline_json,
         "stored", job->stored, "codec", job->codec_text, "file_compression",
@@ -34,7 +62,8 @@ static char *job_text(const presto__conversion *job) {
         (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
         (json_int_t)job->seed, "samples", (json_int_t)job->sample_count, "input", job->input_text,
         "version", presto_version());
-    char *text = root == NULL ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
+    bool is_whole = root != NULL && (!presto__conversion_is_share(job) || add_share(job, root));
+    char *text = !is_whole ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(root);
     return text;
 }
@@ -67,7 +96,9 @@ static size_t shard_of(const presto__conversion *job, const char *name) {
 /* Does a conversion give this name to a whole file? */
 static bool is_whole_name(const presto__conversion *job, const char *name) {
     return strcmp(name, PRESTO_PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
-           strcmp(name, PRESTO_DATASET_FILE) == 0 || shard_of(job, name) != SIZE_MAX;
+           strcmp(name, presto__conversion_is_share(job) ? PRESTO__PART_FILE
+                                                         : PRESTO_DATASET_FILE) == 0 ||
+           shard_of(job, name) != SIZE_MAX;
 }
 
 static bool is_temporary_name(const presto__conversion *job, const char *name, bool *is_first_out) {
@@ -477,8 +508,9 @@ static presto_status lock_finished(presto__conversion *job, presto_error *err) {
 static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
     presto_status status = PRESTO_ERR_NOT_FOUND;
     for (int i = 0; status == PRESTO_ERR_NOT_FOUND && i < LOCK_TRIES; i++) {
-        job->made_dir = mkdir(job->dir, 0777) == 0;
-        if (!job->made_dir && errno != EEXIST)
+        bool is_new = mkdir(job->dir, 0777) == 0;
+        job->made_dir = job->made_dir || is_new;
+        if (!is_new && errno != EEXIST)
             return presto_fail_errno(err, errno, job->dir, "cannot make folder");
         PRESTO_TRY(check_is_folder(job, err));
         status = presto__folder_lock_take(job->dir, &job->lock, err);
@@ -590,7 +622,7 @@ static presto_status open_folder(presto__conversion *job, char **text, presto_er
 }
 
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err) {
-    char *text = job_text(job);
+    char *text = presto__conversion_text(job);
     if (text == NULL)
         return presto_fail_memory(err, 0);
     presto_status status = presto__path_is_remote(job->dir) ? open_bucket(job, &text, err)

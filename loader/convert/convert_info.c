@@ -11,7 +11,7 @@
 
 #include "../../base/file_internal.h"
 #include "../../storage/outlet_internal.h"
-#include "convert_internal.h"
+#include "share_internal.h"
 
 static char *copy_text(const char *text) {
     return text == NULL ? NULL : strdup(text);
@@ -64,9 +64,7 @@ static void note_stream(const presto__conversion *job, presto_dataset_info *info
     uint64_t records = 0;
     for (size_t i = 0; i < job->progress.shard_count; i++)
         records += job->progress.shards[i].described.records;
-    if (job->is_fed || job->pipeline != NULL || source == NULL || source->subset != NULL ||
-        source->count != source->full_count || records != source->full_count ||
-        source->ops->walk == NULL)
+    if (!presto__conversion_is_stream(job) || records != source->full_count)
         return;
     info->has_stream = true;
     info->stream_counted = presto__source_digest(source);
@@ -113,7 +111,9 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};
     presto_status status = fill_info(job, &info, err);
     if (status == PRESTO_OK)
-        status = presto__dataset_info_write(job->dir, &info, job->options->sync, err);
+        status = presto__conversion_is_share(job)
+                     ? presto__share_write(job, &info, err)
+                     : presto__dataset_info_write(job->dir, &info, job->options->sync, err);
     presto__dataset_info_free(&info);
     return status;
 }

@@ -4,6 +4,7 @@
  * May see: base, storage, records, steps, stream_internal.h, the header of room engine, room source.
  * convert.c runs a conversion; convert_folder.c owns the folder; convert_shards.c and
  * convert_loop.c write the shards through convert_writers.c; convert_info.c writes dataset.json.
+ * share_internal.h: datasets that many runs write together.
  * Lock: the writers' own.
  */
 #ifndef PRESTO_LOADER_CONVERT_INTERNAL_H
@@ -161,7 +162,9 @@ typedef struct presto__conversion {
     const presto_convert_options *options;
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     presto_pipeline *indexed; /* the same, if the input put index-jpeg into that of the options */
-    const char *dir;
+    const char *dir;          /* of a share, the attempt's */
+    char *share_dir;          /* NULL, or what `dir` points to */
+    bool made_out;            /* of a share: the dataset's folder was not there */
     size_t prefetch_bytes;    /* for data in flight */
     size_t packets_bytes;     /* of that, for records: ready, and with the writers */
     presto_folder_lock *lock; /* NULL: another process owns the folder, or it is in a bucket */
@@ -209,6 +212,8 @@ typedef struct presto__conversion {
 bool presto__conversion_by_size(const presto__conversion *job);
 /** May samples of a shard be left out: damaged ones, or ones that a step drops? */
 bool presto__conversion_leaves_out(const presto__conversion *job);
+/** Are records stored again as they are, with the samples of the whole input? */
+bool presto__conversion_is_stream(const presto__conversion *job);
 /** Can samples of the source be read in any order? */
 bool presto__conversion_picks(const presto__conversion *job);
 /** The position of the first sample of a shard, by number, and one past its last one's. */
@@ -216,6 +221,16 @@ uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
 /** The number in the source of the sample at a position; UINT64_MAX: none is there. */
 uint64_t presto__conversion_number(const presto__conversion *job, uint64_t position);
+/** Of a dataset of so many samples and shards: the position of the first sample of a shard. */
+uint64_t presto__layout_first(uint64_t samples, size_t shards, size_t shard);
+/** The shards that this conversion writes, by number: all, or a share. */
+size_t presto__conversion_first_shard(const presto__conversion *job);
+size_t presto__conversion_end_shard(const presto__conversion *job);
+/** How many samples belong to them. */
+uint64_t presto__conversion_samples(const presto__conversion *job);
+/** The name of a shard in a dataset of `shards`. */
+void presto__shard_name(size_t shard, size_t shards, presto_file_compression compression,
+                        char name_out[PRESTO__SHARD_NAME_BYTES]);
 /** The name of a shard in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]);
@@ -223,6 +238,8 @@ void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
 void presto__conversion_working_name(const presto__conversion *job, size_t shard,
                                      char name_out[PRESTO__SHARD_NAME_BYTES]);
 
+/** What must be equal for shards of another run to be kept: a JSON object, malloc'd. NULL: no memory. */
+char *presto__conversion_text(const presto__conversion *job);
 /** Make the folder, or take over the files of an interrupted run of the same job. */
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
 /** `progress` has changed: write the progress file now, or later if there are many shards. */
@@ -281,7 +298,7 @@ presto_status presto__conversion_take_skips(presto__conversion *job, uint64_t en
 /** Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. `done` samples have
  * come. */
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err);
-/** dataset.json last of all; then the progress file, which is not needed any more. */
+/** dataset.json last of all, or of a share part.json; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
 /** All is done. */
 void presto__conversion_fill_result(const presto__conversion *job,

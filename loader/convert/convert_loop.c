@@ -399,7 +399,8 @@ static presto_status list_missing(shard_loop *loop, size_t *range_count_out, pre
         return PRESTO_OK;
     *range_count_out = 0;
     size_t whole = 0;
-    for (size_t number = 0; number < job->shard_count; number++) {
+    size_t behind = presto__conversion_end_shard(job);
+    for (size_t number = presto__conversion_first_shard(job); number < behind; number++) {
         if (whole < progress->shard_count && progress->shards[whole].number == number) {
             whole++;
             continue;

@@ -19,7 +19,7 @@
 #include "../../base/json_limit_internal.h"
 #include "../../records/dataset/dataset_internal.h"
 #include "../../storage/outlet_internal.h"
-#include "convert_internal.h"
+#include "share_internal.h"
 
 #define PROGRESS_FORMAT 4
 #define REMEDY "; nothing can be resumed from it: remove the folder and start again"
@@ -308,6 +308,10 @@ static presto_status read_features(const json_t *list, presto__progress_file *pr
 static presto_status read_root(json_t *root, presto__progress_file *progress, presto_error *err) {
     int format;
     json_t *job, *shards, *features;
+    const char *join = json_string_value(json_object_get(root, "format"));
+    if (join != NULL && strcmp(join, PRESTO__JOIN_FORMAT) == 0)
+        return presto_fail(err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
+                           "parts are being joined here: presto-write --join finishes it");
     if (json_unpack(root, "{s:i, s:o, s:o, s:o}", "format", &format, "job", &job, "shards", &shards,
                     "features", &features) != 0 ||
         format != PROGRESS_FORMAT || !json_is_object(job) || !json_is_array(shards) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert(): what presto-write does, in this process. */
+/* convert() and join(): what presto-write does, in this process. */
 #include "writing_internal.h"
 
 #define FIELD(name, kind)                                                                          \
@@ -22,6 +22,9 @@ static const native_field fields[] = {
     {"split", NATIVE_TEXT, offsetof(presto_convert_options, partition.ratio), 0},
     {"part", NATIVE_TEXT, offsetof(presto_convert_options, partition.part), 0},
     {"split_seed", NATIVE_U64, offsetof(presto_convert_options, partition.seed), 0},
+    {"share_count", NATIVE_SIZE, offsetof(presto_convert_options, share.count), 0},
+    {"share_number", NATIVE_SIZE, offsetof(presto_convert_options, share.number), 0},
+    {"attempt", NATIVE_TEXT, offsetof(presto_convert_options, share.attempt), 0},
     {"skip", NATIVE_UNSIGNED, offsetof(presto_convert_options, errors.policy), 0},
     {"skip_limit", NATIVE_U64, offsetof(presto_convert_options, errors.skip_limit), 0},
     {"skip_fraction", NATIVE_DOUBLE, offsetof(presto_convert_options, errors.skip_fraction), 0},
@@ -128,4 +131,41 @@ PyObject *native_convert(PyObject *module, PyObject *args) {
     presto_pipeline_free(pipeline);
     native_lists_done(&lists);
     return figures;
+}
+
+/* join(dir, attempts, sync, notes): the parts in a folder become a dataset. `attempts`: None, or a tuple
+ * of names. */
+PyObject *native_join(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *dir;
+    PyObject *tuple, *notes;
+    int sync;
+    native_lists lists = {0};
+    native_paths attempts = {0};
+    native_watch watch = {.progress = NULL};
+    native_away away;
+    presto_join_options options;
+    presto_convert_result result = {0};
+    presto_error err;
+    if (!PyArg_ParseTuple(args, "yOpO!", &dir, &tuple, &sync, &PyList_Type, &notes))
+        return NULL;
+    presto_join_options_defaults(&options);
+    options.sync = sync != 0;
+    options.on_note = on_note;
+    options.on_note_user = notes;
+    options.should_stop = native_watch_stops;
+    options.should_stop_user = &watch;
+    presto_status status = PRESTO_OK;
+    if (tuple == Py_None || native_paths_read(tuple, &attempts, &lists)) {
+        options.attempts = tuple == Py_None ? NULL : attempts.list;
+        options.attempt_count = attempts.count;
+        if (native_leave(&away)) {
+            status = presto_dataset_join(dir, &options, &result, &err);
+            native_return(&away);
+        }
+    }
+    native_lists_done(&lists);
+    if (PyErr_Occurred())
+        return NULL;
+    return status < 0 ? native_raise(&err) : native_convert_figures(&result);
 }

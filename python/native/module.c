@@ -103,6 +103,7 @@ static PyMethodDef functions[] = {
      "Batches of a function as an Arrow C stream."},
     {"end", native_end, METH_O, "The interpreter ends: wait for those inside."},
     {"convert", native_convert, METH_VARARGS, "Write a dataset by a pipeline."},
+    {"join", native_join, METH_VARARGS, "Make a dataset of its parts."},
     {"sweep", native_sweep, METH_VARARGS, "Measure strategies."},
     {"load_strategy", native_load_strategy, METH_O, "What strategy.yaml says."},
     {"inspect", native_inspect, METH_VARARGS, "What is in files."},

@@ -153,6 +153,8 @@ PyObject *native_pipeline_json(PyObject *module, PyObject *options);
 
 /** convert(paths, options): a dict of figures. */
 PyObject *native_convert(PyObject *module, PyObject *args);
+/** join(dir, attempts, sync, notes): likewise. */
+PyObject *native_join(PyObject *module, PyObject *args);
 /** A presto_convert_result as a dict. */
 PyObject *native_convert_figures(const presto_convert_result *result);
 /** sweep(paths, options): None; the results are in the options' folder. */

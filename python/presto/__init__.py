@@ -9,7 +9,7 @@
         step(batch["image"], batch["label"])   # read-only NumPy arrays on the loader's memory
 
 presto.open() opens a dataset, TFRecord files, or with a pipeline any files. presto.Loader streams it, presto.mix() several. presto.write() and
-presto.Writer make datasets, of files and of Python's values; presto.sweep() finds the best way to store one; presto.step()
+presto.Writer make datasets, of files and of Python's values, presto.join() one of parts that several machines have written; presto.sweep() finds the best way to store one; presto.step()
 makes a Python function a step; presto.inspect() looks into files.
 Failures are presto.Error, by kind: presto.CorruptError has the file, the record and the byte.
 """
@@ -50,7 +50,7 @@ from ._strategy import Strategy, load_strategy
 from ._summary import Summary
 from ._sweep import SweepResult, Trial, sweep
 from ._worker import BadSample
-from ._write import Progress, write
+from ._write import Progress, join, write
 from ._writer import Writer
 
 __version__: str = _native.version
@@ -111,6 +111,7 @@ __all__ = [
     "__version__",
     "builtin_pipelines",
     "inspect",
+    "join",
     "load_strategy",
     "mix",
     "npy_stream",

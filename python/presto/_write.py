@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""write(): a pipeline over files becomes a dataset, as presto-write makes it."""
+"""write(): a pipeline over files becomes a dataset, as presto-write makes it. join(): the parts of one that several have written."""
 from __future__ import annotations
 
 import os
@@ -82,6 +82,20 @@ def _names_of_before(
     return up_to, split
 
 
+def _parts_of(part: str | int | tuple[str | int, str] | None) -> tuple[str | int | None, tuple[int, int] | None]:
+    """Which part of a split, and (K, N): which part of the shards."""
+    both = part if isinstance(part, tuple) else (None, part) if isinstance(part, str) and "/" in part else (part, None)
+    if len(both) != 2:
+        raise ArgumentError(f'part= is "K/N", a part of a split, or both, as in ("train", "3/8"), not {part!r}')
+    name, share = both
+    if share is None:
+        return name, None
+    number, _, count = share.partition("/") if isinstance(share, str) else ("", "", "")
+    if not (number.isdecimal() and count.isdecimal()) or int(number) >= int(count):
+        raise ArgumentError(f'part= is "K/N", with K from 0 to N - 1, not {share!r}')
+    return name, (int(number), int(count))
+
+
 @advised
 def write(
     source: Path | Iterable[Path],
@@ -106,10 +120,11 @@ def write(
     sync: bool = True,
     plugins: Path | Iterable[Path] = (),
     split: str | None = None,
-    part: str | int | None = None,
+    part: str | int | tuple[str | int, str] | None = None,
     split_seed: int = 0,
     parts: str | None = None,
     filesystem: Any = None,
+    attempt: str | None = None,
 ) -> Summary:
     """Run a pipeline over source files up to one representation and store the samples, as presto-write does.
 
@@ -142,6 +157,11 @@ def write(
         plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
         split, part, split_seed: store only one part of the samples, as in presto.open(): split="90/10", part="train".
         filesystem: an fsspec file system that has the source, as in presto.open(). The output is not in it.
+        part:     "3/8" writes the shards of part 3 of 8 alone, counted from 0, for other machines to write the others meanwhile;
+                  presto.join() makes the dataset of them. `shards` is the number of all parts together, which must be given.
+                  ("train", "3/8"): both.
+        attempt:  what this run of part="3/8" is called, such as a task's number. Two may be under way; one of them counts.
+                  Default: random.
         parts:    what `split` was called here before, when split= was what up_to= is now. Both are still taken, with a note.
 
     Returns:
@@ -155,6 +175,9 @@ def write(
         presto.CorruptError, presto.InputError: a sample that is damaged, or does not fit a step.
         presto.StorageError:  a file cannot be read or written, or the program of a step has failed.
     """
+    part, share = _parts_of(part)
+    if attempt is not None and share is None:
+        raise ArgumentError('attempt= needs part="K/N"')
     up_to, split = _names_of_before(up_to, split, parts, part)
     if (split is None) != (part is None):
         raise ArgumentError('a part is chosen by split= and part=, as in split="90/10", part="train"')
@@ -199,6 +222,9 @@ def write(
         "split": split,
         "part": None if part is None else str(part),
         "split_seed": natural(split_seed, "split_seed"),
+        "share_number": None if share is None else share[0],
+        "share_count": None if share is None else share[1],
+        "attempt": attempt,
         "on_skip": called(on_skip, "on_skip"),
         "notes": notes,
         "warnings": told,
@@ -215,4 +241,36 @@ def write(
     for text in told:
         warn(text, Warning)
     note(encoded, notes)
+    return Summary(path=os.fspath(output), notes=tuple(notes), **figures)
+
+
+@advised
+def join(output: Path, *, attempts: Iterable[str] | None = None, sync: bool = True) -> Summary:
+    """Make one dataset of the parts that presto.write(part="K/N") or presto-write --part K/N has written to `output`.
+
+    Exactly one whole attempt at each part counts. The files have the bytes of one presto.write() with as many shards. All is checked
+    before anything is changed. A join that dies is finished by the next one; of a dataset that is joined already, there is nothing to do.
+
+    Args:
+        output:   the folder.
+        attempts: names of folders in `output`/_parts, such as "00003-of-00008.task7": only these count. Default: all that are whole.
+        sync:     files are on the disk before they get their names.
+
+    Returns:
+        A presto.Summary of the dataset.
+
+    Raises:
+        presto.BusyError:     a part is not whole yet; the message says which. Or somebody else writes to the folder.
+        presto.ArgumentError: parts of two datasets are whole; two attempts at a part have written other records.
+        presto.CorruptError:  a part is damaged; more samples were left out in all than may be.
+        presto.NotFoundError: there are no parts; an attempt that is not there.
+        presto.StorageError:  a file cannot be renamed or written. The next join goes on.
+    """
+    notes: list[str] = []
+    if isinstance(attempts, str):
+        raise TypeError("attempts= is a list of names")
+    names = None if attempts is None else tuple(os.fsencode(name) for name in attempts)
+    folder = output_of(output, may_be_bucket=True)
+    figures = _native.join(os.fsencode(folder), names, sync, notes)
+    note((os.fsencode(folder),), notes)
     return Summary(path=os.fspath(output), notes=tuple(notes), **figures)

@@ -172,66 +172,90 @@ static json_t *info_json(const presto_dataset_info *info, const char *id, json_t
                      number(info->seed), "totals", totals_json(info), "shards", shards_json(info));
 }
 
-static presto_status write_json(const char *dir, const json_t *json, bool sync, presto_error *err) {
-    char *text = json_dumps(json, JSON_INDENT(2));
+/* With its newline. */
+static presto_status make_text(const json_t *json, char **text_out, presto_error *err) {
+    size_t bytes = json_dumpb(json, NULL, 0, JSON_INDENT(2));
+    char *text = bytes == 0 ? NULL : malloc(bytes + 2);
+    if (text == NULL || json_dumpb(json, text, bytes, JSON_INDENT(2)) != bytes) {
+        free(text);
+        return presto_fail_memory(err, bytes);
+    }
+    text[bytes] = '\n';
+    text[bytes + 1] = '\0';
+    presto_status status = presto__json_check(presto_span_of(text, bytes), PRESTO__JSON_MAX_BYTES,
+                                              PRESTO__JSON_MAX_WEIGHT, err); /* else nobody could
+                                                                              * read it */
+    if (status < 0)
+        free(text);
+    else
+        *text_out = text;
+    return status;
+}
+
+presto_status presto__dataset_info_text(presto_dataset_info *info, json_t *share, char **text_out,
+                                        presto_error *err) {
+    json_error_t where = {0};
+    char id[20];
+    snprintf(id, sizeof id, "%016" PRIx64, digest(info));
+    char *copy = strdup(id);
+    const char *text = info->pipeline_json;
+    json_t *pipeline = text != NULL ? json_loads(text, 0, &where) : json_null();
+    presto_status status = PRESTO_OK;
+    if (copy == NULL || (pipeline == NULL && presto__json_ran_out(&where)))
+        status = presto_fail_memory(err, sizeof id);
+    else if (pipeline == NULL)
+        status = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                             "the pipeline is not JSON: %s", where.text);
+    if (status < 0) {
+        json_decref(pipeline);
+        free(copy);
+        return status;
+    }
+    json_t *json =
+        info_json(info, id, pipeline); /* takes ownership of `pipeline`, also when it fails */
+    bool is_whole = json != NULL && (share == NULL || json_object_set(json, "share", share) == 0);
+    status = is_whole ? make_text(json, text_out, err) : presto_fail_memory(err, 0);
+    json_decref(json);
+    if (status < 0) {
+        free(copy);
+        return status;
+    }
+    free(info->id);
+    info->id = copy;
+    return PRESTO_OK;
+}
+
+presto_status presto__dataset_text_write(const char *dir, const char *text, bool sync,
+                                         presto_error *err) {
     char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
-    presto_status status;
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(dir));
     bool is_remote = presto__path_is_remote(dir);
     /* A folder has a lock. In a bucket, nobody else may have finished a dataset there. */
     const presto__put_how how = {.condition = is_remote ? PRESTO__PUT_NEW : PRESTO__PUT_ANY,
                                  .sync = sync};
-    if (text == NULL || path == NULL) {
-        status = presto_fail_memory(err, strlen(dir));
-    } else {
-        const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
-        status = presto__json_check(pieces[0], PRESTO__JSON_MAX_BYTES, PRESTO__JSON_MAX_WEIGHT,
-                                    err); /* nobody could read it */
+    const presto_span piece = presto_span_of_text(text);
+    presto_status status = presto__object_put(path, &piece, 1, &how, err);
+    if (status == PRESTO_OK && sync && !is_remote) {
+        status = presto__sync_folder_of(path, err);
         if (status < 0)
-            presto_error_set_file(err, path);
-        else
-            status = presto__object_put(path, pieces, 2, &how, err);
-        if (status == PRESTO_OK && sync && !is_remote) {
-            status = presto__sync_folder_of(path, err);
-            if (status < 0)
-                unlink(path); /* after a failure no file claims that the dataset is whole */
-        }
+            unlink(path); /* after a failure no file claims that the dataset is whole */
     }
     free(path);
-    free(text);
-    return status;
-}
-
-static presto_status write_info(const char *dir, const presto_dataset_info *info, const char *id,
-                                bool sync, presto_error *err) {
-    json_error_t where = {0};
-    const char *text = info->pipeline_json;
-    json_t *pipeline = text != NULL ? json_loads(text, 0, &where) : json_null();
-    if (pipeline == NULL && presto__json_ran_out(&where))
-        return presto_fail_memory(err, 0);
-    if (pipeline == NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "the pipeline is not JSON: %s", where.text);
-    json_t *json =
-        info_json(info, id, pipeline); /* takes ownership of `pipeline`, also when it fails */
-    presto_status status =
-        json != NULL ? write_json(dir, json, sync, err) : presto_fail_memory(err, 0);
-    json_decref(json);
     return status;
 }
 
 presto_status presto__dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
                                          presto_error *err) {
-    char text[20];
-    snprintf(text, sizeof text, "%016" PRIx64, digest(info));
-    char *id = strdup(text);
-    if (id == NULL)
-        return presto_fail_memory(err, sizeof text);
-    presto_status status = write_info(dir, info, id, sync, err);
-    if (status < 0) {
-        free(id);
-        return status;
-    }
-    free(info->id);
-    info->id = id;
-    return PRESTO_OK;
+    char *text = NULL, *path = presto__join_path(dir, PRESTO_DATASET_FILE);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(dir));
+    presto_status status = presto__dataset_info_text(info, NULL, &text, err);
+    if (status < 0)
+        presto_error_set_file(err, path);
+    else
+        status = presto__dataset_text_write(dir, text, sync, err);
+    free(text);
+    free(path);
+    return status;
 }

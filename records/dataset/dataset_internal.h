@@ -26,6 +26,16 @@ static inline bool presto__json_ran_out(const json_error_t *where) {
     return where->text[0] == '\0' || json_error_code(where) == json_error_out_of_memory;
 }
 
+/**
+ * The text of a dataset.json, malloc'd. `share`: what part.json says beside it (docs/format.md);
+ * NULL: nothing. Fills info->id. PRESTO_ERR_LIMIT: nobody could read it.
+ */
+presto_status presto__dataset_info_text(presto_dataset_info *info, json_t *share, char **text_out,
+                                        presto_error *err);
+/** Write `dir`/dataset.json, as presto__dataset_info_write. */
+presto_status presto__dataset_text_write(const char *dir, const char *text, bool sync,
+                                         presto_error *err);
+
 /** Sorts the names. Returns one that occurs twice, or NULL. */
 const char *presto__find_double(const char **names, size_t count);
 

@@ -163,10 +163,24 @@ static int compare_paths(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Is there the folder in which many runs write parts of a dataset? */
+static bool has_parts(const char *path) {
+    char *parts = presto__join_path(path, "_parts");
+    presto__object_info info;
+    bool found = parts != NULL && !presto__path_is_remote(path) &&
+                 presto__object_find(parts, &info, NULL) == PRESTO_OK;
+    free(parts);
+    return found;
+}
+
 static presto_status fail_empty(const presto__listing *listing, const char *path,
                                 presto_error *err) {
     presto_status status;
-    if (listing->others == 0)
+    if (has_parts(path))
+        status = presto_fail(err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
+                             "is written in parts that are not joined yet: presto-write --join "
+                             "makes a dataset of them");
+    else if (listing->others == 0)
         status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                              "no TFRecord files in this folder");
     else

@@ -173,6 +173,26 @@ def progress():
     yield {"format": 4, "job": job, "shards": packed, "features": features[:1]}
 
 
+def parts():
+    """Part 1 of 2 of three shards of ten samples, and joins of it."""
+    dataset = json.loads(dataset_json("none"))
+    dataset["shards"] = [{"file": f"data-{i:05}-of-00003.tfrecord", "records": 3, "stored_bytes": 1000, "raw_bytes": 2000,
+                          "crc32c": "0123abcd"} for i in (1, 2)]
+    dataset["totals"] = {"records": 6, "stored_bytes": 2000, "raw_bytes": 4000}
+    job = {"parts": 2, "shards": 3, "samples": 10, "codec": "none", "skip_limit": None, "skip_fraction": 1.0}
+    share = {"number": 1, "skipped": 1, "dropped": 0, "dictionary_crc32c": None, "stream": None, "job": job}
+    yield {**dataset, "share": share}
+    stream = {"counted": "0123456789abcdef", "files": "fedcba9876543210", "records": 10}
+    yield {**dataset, "dictionary": "dictionary",
+           "share": {**share, "dictionary_crc32c": "01234567", "stream": stream, "job": {**job, "skip_limit": 3}}}
+    attempts = ["00000-of-00002.a", "00001-of-00002.0123456789abcdef"]
+    moves = [[i, f"data-{i:05}-of-00002.tfrecord"] for i in range(2)]
+    whole = json.loads(dataset_json("none"))
+    for dictionary, name in ((None, None), (1, "dictionary")):
+        yield {"format": "join-log", "version": 1, "attempts": attempts, "moves": moves, "dictionary": dictionary,
+               "dataset": json.dumps({**whole, "dictionary": name})}
+
+
 STRATEGY = """\
 schema: 1
 pipeline: cv
@@ -199,6 +219,8 @@ def put_text_files():
         put("state", json.dumps(state).encode())
     for document in progress():
         put("progress", json.dumps(document, separators=(",", ":")).encode())
+    for document in parts():
+        put("parts", json.dumps(document, separators=(",", ":")).encode())
     put("strategy", STRATEGY.encode())
     put("strategy", b"schema: 1\npipeline: /a/b.yaml\nsplit: unprocessed\nthreads: 0\n")
     put("strategy", b"{schema: 1, pipeline: &p cv, split: *p, codec: blosc-lz4:5, threads: 1, expected: {}}")

@@ -28,6 +28,7 @@ NOT_RUN = {
     r"torchrun ": "it needs PyTorch; python.examples runs its program",
     r'python3 -c "import (sentencepiece|tokenizers)\b': "it needs a package; live.tokenizers runs the same",
     r"presto-\w+ .*\b(s3|https)://": "it needs a server; cli.remote runs the same against its own",
+    r"presto-write --join\b": "it wants parts; cli.parts writes and joins them",
     r"presto-\w+ .*\bURL\b": "URL stands for any; cli.remote runs the same against its own",
     r"bench/": MINUTES,
     r"build/": "it is built with other options, or needs build/venv",

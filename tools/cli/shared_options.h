@@ -58,26 +58,31 @@
             "none", CLI_SPECIAL2(job, keep, dir, cli_read_index)                                   \
     }
 
-/* A presto_partition, for cli_check_partition(). */
-#define CLI_PARTITION_OPTIONS(job, field)                                                          \
-    {0,                                                                                            \
-     "split",                                                                                      \
-     "RATIO",                                                                                      \
-     "only one part of the samples: 90/10, 80/10/10; which one each is in depends on its name "    \
-     "alone, so that others may be added",                                                         \
-     NULL,                                                                                         \
-     CLI_TEXT(job, field.ratio)},                                                                  \
-        {0,                                                                                        \
-         "part",                                                                                   \
-         "NAME",                                                                                   \
-         "which part: train or eval; of three, train, validation or test; or its number, from 1",  \
-         NULL,                                                                                     \
-         CLI_TEXT(job, field.part),                                                                \
-         CLI_WORDS("train|eval|validation|test")},                                                 \
+/* A presto_partition, for cli_check_partition(), but for its part. */
+#define CLI_SPLIT_OPTION(job, field)                                                               \
+    {                                                                                              \
+        0, "split", "RATIO",                                                                       \
+            "only one part of the samples: 90/10, 80/10/10; which one each is in depends on its "  \
+            "name alone, so that others may be added",                                             \
+            NULL, CLI_TEXT(job, field.ratio)                                                       \
+    }
+#define CLI_SPLIT_SEED_OPTION(job, field)                                                          \
     {                                                                                              \
         0, "split-seed", "S", "for another split of the same ratio; --seed has no part in it",     \
             CLI_FIELD, CLI_NUMBER(job, field.seed, 0, UINT64_MAX)                                  \
     }
+#define CLI_PART_TEXT                                                                              \
+    "which part: train or eval; of three, train, validation or test; or its number, from 1"
+#define CLI_PARTITION_OPTIONS(job, field)                                                          \
+    CLI_SPLIT_OPTION(job, field),                                                                  \
+        {0,                                                                                        \
+         "part",                                                                                   \
+         "NAME",                                                                                   \
+         CLI_PART_TEXT,                                                                            \
+         NULL,                                                                                     \
+         CLI_TEXT(job, field.part),                                                                \
+         CLI_WORDS("train|eval|validation|test")},                                                 \
+        CLI_SPLIT_SEED_OPTION(job, field)
 
 /* ---- how ---- */
 

@@ -55,7 +55,8 @@ static bool on_left(void *user, const presto_left *left) {
         add_json(f, left, since);
     } else if (!f->options->quiet) {
         cli_put("%s: %s%s%s%s\n", left->path,
-                left->kind == PRESTO_LEFT_BUSY     ? "is being written"
+                left->kind == PRESTO_LEFT_BUSY
+                    ? "is being written, or joined, which presto-write --join finishes"
                 : left->kind == PRESTO_LEFT_UPLOAD ? "an upload that is not complete"
                                                    : "left over",
                 since[0] == '\0' ? "" : ", since ", since,

@@ -25,6 +25,29 @@ static void set_defaults(void *job) {
     w->convert.codec = NULL;
 }
 
+/* A name, or K/N: each sets a field of its own. */
+static void read_part(const char *option, const char *text, void *place, void *beside) {
+    const char **name = place;
+    presto_share *share = beside;
+    const char *slash = strchr(text, '/');
+    if (slash == NULL) {
+        *name = text;
+        return;
+    }
+    char *end = NULL, *behind = NULL;
+    unsigned long number = strtoul(text, &end, 10), count = strtoul(slash + 1, &behind, 10);
+    bool is_text = text[0] < '0' || text[0] > '9' || end != slash || slash[1] < '0' ||
+                   slash[1] > '9' || *behind != '\0';
+    if (is_text)
+        cli_usage("%s: '%s' is not a number of parts, such as 0/8, 1/8 to 7/8", option, text);
+    if (count == 0 || count > PRESTO_MAX_SHARDS)
+        cli_usage("%s %s: there are 1 to %d parts", option, text, PRESTO_MAX_SHARDS);
+    if (number >= count)
+        cli_usage("%s %s: the parts are 0/%lu to %lu/%lu", option, text, count, count - 1, count);
+    share->number = number;
+    share->count = count;
+}
+
 static const cli_option options[] = {
     CLI_GROUP("What"),
     {'p', "pipeline", "NAME|FILE", "the pipeline to run", NULL, CLI_TEXT(write_job, pipeline_name),
@@ -52,7 +75,14 @@ static const cli_option options[] = {
     {0, "strategy", "FILE",
      "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win", NULL,
      CLI_TEXT(write_job, strategy_file)},
-    CLI_PARTITION_OPTIONS(write_job, convert.partition),
+    CLI_SPLIT_OPTION(write_job, convert.partition),
+    {0, "part", "NAME|K/N",
+     "with --split, " CLI_PART_TEXT ". K/N: of the files that are to be written, only part K of N, "
+     "from 0, for other machines to write the others meanwhile; --join makes the dataset of them. "
+     "May be given once for each",
+     NULL, CLI_SPECIAL2(write_job, convert.partition.part, convert.share, read_part),
+     CLI_WORDS("train|eval|validation|test")},
+    CLI_SPLIT_SEED_OPTION(write_job, convert.partition),
     {0, "limit", "N", "only the first N samples", NULL,
      CLI_NUMBER(write_job, convert.limit_samples, 1, UINT64_MAX)},
 
@@ -66,6 +96,14 @@ static const cli_option options[] = {
      "instead of --shards: as many files as it takes, none larger than this, e.g. 256MiB, unless a "
      "single record is. With --file-compression, the size before it",
      NULL, CLI_SIZE(write_job, convert.shard_bytes, 1)},
+    {0, "attempt", "NAME",
+     "what this run of --part K/N is called, such as a task's number: two runs of one part may be "
+     "under way, and one of them counts",
+     "random", CLI_TEXT(write_job, convert.share.attempt)},
+    {0, "join", NULL,
+     "make one dataset of the parts that --part K/N has written to DIR, and stop; DIR may be given "
+     "without -o",
+     NULL, CLI_FLAG(write_job, joins)},
     {'j', "threads", "N|auto",
      "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help",
      "number of CPUs", CLI_THREADS(write_job, convert.threads, convert.auto_threads),
@@ -88,7 +126,8 @@ static const cli_option options[] = {
 static const cli_program self = {
     "presto-write",
     "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n"
-    "--strategy FILE [OPTIONS] -o DIR SOURCE...",
+    "--strategy FILE [OPTIONS] -o DIR SOURCE...\n"
+    "--join DIR",
     "Run a pipeline over source files up to one representation and store the samples as TFRecord "
     "files, with their index and dataset.json.",
     options,
@@ -132,8 +171,44 @@ static void apply_strategy(write_job *w) {
         o->seed = w->strategy.seed;
 }
 
+/* DIR is that of -o, or the only operand. */
+static void parse_join(write_job *w, int argc, char **argv) {
+    if (w->output == NULL && optind + 1 == argc)
+        w->output = argv[optind];
+    else if (w->output == NULL || optind < argc)
+        cli_usage("--join: which folder? Give one: presto-write --join DIR");
+    if (w->pipeline_name != NULL || w->strategy_file != NULL)
+        cli_usage("--join: the parts say what they are; leave --pipeline and --strategy out");
+    const presto_convert_options *o = &w->convert;
+    if (w->explain || o->resume || w->has_shards || o->shard_bytes > 0 || o->codec != NULL ||
+        o->up_to != NULL || o->share.attempt != NULL || o->limit_samples > 0 ||
+        o->partition.ratio != NULL || o->errors.policy != PRESTO_ON_ERROR_FAIL ||
+        w->error_file != NULL)
+        cli_usage("--join: the parts say what they are; only --json and --quiet go with it");
+    if (w->convert.share.count > 0)
+        cli_usage("--join and --part K/N: first all parts are written, then they are joined");
+}
+
+static void check_share(const write_job *w) {
+    const presto_share *share = &w->convert.share;
+    if (share->attempt != NULL && share->count == 0)
+        cli_usage("--attempt needs --part K/N");
+    if (share->count == 0)
+        return;
+    if (w->convert.shard_bytes > 0)
+        cli_usage("--part K/N and --shard-bytes: where a file ends depends on those before it, so "
+                  "parts need --shards");
+    if (!w->has_shards)
+        cli_usage("--part K/N: how many files have all parts together? Give --shards, as machines "
+                  "may have other numbers of CPUs");
+}
+
 static void parse_command_line(write_job *w, int argc, char **argv) {
     cli_parse(argc, argv, w);
+    if (w->joins) {
+        parse_join(w, argc, argv);
+        return;
+    }
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (w->pipeline_name == NULL && w->strategy_file == NULL)
         cli_usage("--pipeline is missing");
@@ -152,6 +227,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         w->convert.threads = presto_processor_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
+    check_share(w);
     cli_check_partition(&w->convert.partition);
     if (w->error_file != NULL && w->convert.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
@@ -195,7 +271,11 @@ static void print_packed(const presto_convert_result *result) {
 static void print_result(const write_job *w, const presto_convert_result *result) {
     char samples[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     char rate[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES];
-    cli_message("%s: %s (%s), %s, %s in %s: %s samples/s", w->output,
+    char part[80] = "";
+    if (w->convert.share.count > 0)
+        snprintf(part, sizeof part, "part %zu/%zu: ", w->convert.share.number,
+                 w->convert.share.count);
+    cli_message("%s: %s%s (%s), %s, %s in %s: %s samples/s", w->output, part,
                 presto_format_things(result->samples, "sample", samples), w->convert.up_to,
                 presto_format_things(result->shards, "shard", shards),
                 presto_format_bytes((double)result->stored_bytes, stored),
@@ -251,12 +331,27 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     return cli_print_json(object);
 }
 
-static void on_note(void *user, const char *note) {
+void write_note(void *user, const char *note) {
     write_job *w = user;
     if (!w->quiet)
         cli_message("note: %s", note);
     if (w->json)
         cli_json_append(w->notes, cli_json_text(note));
+}
+
+/* A run that ends early: what stays of it? */
+static int stopped(const write_job *w) {
+    const presto_share *share = &w->convert.share;
+    if (share->count == 0)
+        return cli_stopped_conversion(w->output);
+    cli_message("%s: part %zu/%zu stopped; the same command with --resume goes on with what is "
+                "whole of it",
+                w->output, share->number, share->count);
+    return CLI_FAILED;
+}
+
+static void stop_late(void *job) {
+    (void)stopped(job);
 }
 
 static int run(write_job *w, const presto_pipeline *pipeline, const char *const *paths,
@@ -267,13 +362,12 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     cli_progress_start(&watching.progress, w->quiet);
     w->convert.pipeline = pipeline;
     w->convert.dir = w->output;
-    w->convert.on_note = on_note;
+    w->convert.on_note = write_note;
     w->convert.on_note_user = w;
     w->notes = json_array();
     w->convert.on_progress = on_progress;
     w->convert.on_progress_user = &watching;
-    cli_on_late_end(&(cli_late_end){cli_stop_conversion_late, (void *)(uintptr_t)w->output,
-                                    CLI_CONVERSION_ENDS_S});
+    cli_on_late_end(&(cli_late_end){stop_late, w, CLI_CONVERSION_ENDS_S});
     presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
     cli_hold_end();
     if (status >= 0)
@@ -284,7 +378,7 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
         print_result(w, &result);
     int code = CLI_DONE;
     if (status == PRESTO_ERR_STOPPED)
-        code = cli_stopped_conversion(w->output);
+        code = stopped(w);
     else if (status < 0)
         code = cli_error(&err);
     else if (w->json)
@@ -298,6 +392,11 @@ int main(int argc, char **argv) {
     write_job w = {0};
     cli_start(&self);
     parse_command_line(&w, argc, argv);
+    if (w.joins) {
+        int code = write_join(&w);
+        cli_reraise();
+        return code;
+    }
     presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
     /* Without a choice, a dataset that is further already keeps its representation. */

@@ -18,11 +18,18 @@ typedef struct write_job {
     presto_strategy_file strategy;
     cli_settings settings;
     bool quiet, json, explain, tensorflow_readable;
+    bool joins; /* instead of writing: the parts that stand in `output` become a dataset */
     bool has_threads, has_shards, has_seed;
 } write_job;
+
+/** Join the parts in w->output. Returns the exit code. */
+int write_join(write_job *w);
 
 /** Print what would run. Returns the exit code. */
 int write_explain(const write_job *w, const presto_pipeline *pipeline, const char *const *paths,
                   size_t path_count);
+
+/** A presto_note_fn; `user` is a write_job. */
+void write_note(void *user, const char *note);
 
 #endif
