@@ -191,7 +191,9 @@ void presto__worker_draw(presto__worker *worker, presto_error *failure_out) {
     if (worker->part_end > packet->end)
         worker->part_end = packet->end;
     size_t count = drawable(worker, total == PRESTO_COUNT_UNKNOWN ? known : UINT64_MAX);
-    if (status < 0 && total == PRESTO_COUNT_UNKNOWN) {
+    /* What fails behind all that is wanted here fails again for who wants it. */
+    bool is_short = worker->part->first + count < worker->part_end;
+    if (status < 0 && total == PRESTO_COUNT_UNKNOWN && is_short) {
         worker->part_end = worker->part->first + count;
         packet->numbers[worker->part_end] = known; /* the one that cannot be found */
         *failure_out = failure;
