@@ -101,6 +101,37 @@ presto_status presto__codec_train(const presto_codec_spec *spec,
  */
 const char *presto__codec_name_at(size_t i, bool *built_out);
 
+/* ---- what is packed as a whole ---- */
+
+/** How a file is packed, of texts. */
+typedef enum presto__packing {
+    PRESTO__NOT_PACKED,
+    PRESTO__PACKED_GZIP,
+    PRESTO__PACKED_ZSTD
+} presto__packing;
+
+/** By the first bytes of a file. */
+presto__packing presto__packing_of(presto_span head);
+/** "gzip", "zstd" */
+const char *presto__packing_name(presto__packing packing);
+
+/** Unpacks from front to back, member after member. One thread. */
+typedef struct presto__unpacker presto__unpacker;
+
+/** PRESTO_ERR_UNSUPPORTED: not in this build; PRESTO_ERR_MEMORY. */
+presto_status presto__unpacker_new(presto__packing packing, presto__unpacker **unpacker_out,
+                                   presto_error *err);
+void presto__unpacker_free(presto__unpacker *unpacker);
+/** Is a member complete, and no other has begun? */
+bool presto__unpacker_is_between(const presto__unpacker *unpacker);
+/**
+ * Unpack some of *in_io into the room that `to` has; what is left of the input is in *in_io. Without input,
+ * only what was held back comes.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT: what came before is right; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__unpacker_run(presto__unpacker *unpacker, presto_span *in_io,
+                                   presto_buffer *to, presto_error *err);
+
 /* ---- Examples ---- */
 
 /** Append a serialized TensorProto (dtype, shape, tensor_content; string_val for strings). */

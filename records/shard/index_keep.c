@@ -26,8 +26,7 @@
 /* ---- the folder ---- */
 
 /* The folder for indexes, malloc'd; NULL: there is none. */
-static char *index_folder(const presto_shard *shard) {
-    const char *named = shard->options.index_dir;
+static char *index_folder(const char *named) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (named != NULL)
         return strdup(named);
@@ -94,19 +93,59 @@ static presto_status check_owner(const char *path, presto_error *err) {
     return status;
 }
 
-presto_status presto__kept_index_open(presto_shard *shard, const presto__index_data *data,
-                                      presto_error *err) {
-    if (shard->options.keep_index == PRESTO_KEEP_NO_INDEX)
-        return PRESTO_END;
-    char *folder = index_folder(shard);
+/* ... that was written. PRESTO_ERR_NOT_FOUND: there is none. */
+static presto_status find_apart(const presto__index_data *data, const char *dir, char **path_out,
+                                presto_error *err) {
+    char *folder = index_folder(dir);
     char *path = folder == NULL ? NULL : name_apart(data, folder);
-    presto_status status = path == NULL ? PRESTO_ERR_NOT_FOUND : check_folder(folder, err);
+    presto_status status = PRESTO_OK;
+    if (path == NULL)
+        status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "there is none");
+    if (status == PRESTO_OK)
+        status = check_folder(folder, err);
     if (status == PRESTO_OK)
         status = check_owner(path, err);
-    if (status == PRESTO_OK)
-        status = presto__index_open(path, data, &shard->index, err);
     free(folder);
-    free(path);
+    if (status == PRESTO_OK)
+        *path_out = path;
+    else
+        free(path);
+    return status;
+}
+
+/* ... to be written. */
+static presto_status make_apart(const presto__index_data *data, const char *dir, char **path_out,
+                                presto_error *err) {
+    char *folder = index_folder(dir);
+    if (folder == NULL)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                           "there is no folder for it: neither XDG_CACHE_HOME nor HOME is set");
+    presto_status status = make_folder(folder, err);
+    char *path = status == PRESTO_OK ? name_apart(data, folder) : NULL;
+    if (status == PRESTO_OK && path == NULL)
+        status = presto_fail_memory(err, strlen(folder));
+    free(folder);
+    if (status == PRESTO_OK)
+        *path_out = path;
+    return status;
+}
+
+presto_status presto__index_path_apart(const presto__index_data *data, const char *dir,
+                                       bool is_to_write, char **path_out, presto_error *err) {
+    return is_to_write ? make_apart(data, dir, path_out, err)
+                       : find_apart(data, dir, path_out, err);
+}
+
+presto_status presto__kept_index_open(presto_shard *shard, const presto__index_data *data,
+                                      presto_error *err) {
+    char *path = NULL;
+    if (shard->options.keep_index == PRESTO_KEEP_NO_INDEX)
+        return PRESTO_END;
+    presto_status status = find_apart(data, shard->options.index_dir, &path, err);
+    if (status == PRESTO_OK) {
+        status = presto__index_open(path, data, &shard->index, err);
+        free(path);
+    }
     return status == PRESTO_ERR_NOT_FOUND ? PRESTO_END : status;
 }
 
@@ -124,17 +163,9 @@ static presto_status write_beside(const presto_shard *shard, const presto__index
 
 static presto_status write_apart(const presto_shard *shard, const presto__index_contents *contents,
                                  presto_error *err) {
-    char *folder = index_folder(shard);
-    if (folder == NULL)
-        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                           "there is no folder for it: neither XDG_CACHE_HOME nor HOME is set");
-    presto_status status = make_folder(folder, err);
-    char *path = status == PRESTO_OK ? name_apart(contents->data, folder) : NULL;
-    if (path != NULL)
-        status = presto__index_write(path, contents, false, err);
-    else if (status == PRESTO_OK)
-        status = presto_fail_memory(err, strlen(folder));
-    free(folder);
+    char *path = NULL;
+    PRESTO_TRY(make_apart(contents->data, shard->options.index_dir, &path, err));
+    presto_status status = presto__index_write(path, contents, false, err);
     free(path);
     return status;
 }

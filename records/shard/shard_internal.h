@@ -196,6 +196,17 @@ presto_status presto__index_write(const char *path, const presto__index_contents
 /** "<data_path>.index", malloc'd. */
 char *presto__index_name(const char *data_path);
 
+/**
+ * The path of an index that is kept apart from its data, in `dir` or where such indexes usually are: its
+ * name is made of the data's size and ends. is_to_write: the folder is made; else it is there, and
+ * nobody else can have written it.
+ * Owner:   *path_out is the caller's, to be freed.
+ * Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND: there is none; PRESTO_ERR_IO, _UNSUPPORTED (somebody else
+ *          may have written it), _MEMORY.
+ */
+presto_status presto__index_path_apart(const presto__index_data *data, const char *dir,
+                                       bool is_to_write, char **path_out, presto_error *err);
+
 /* ---- shards that share a limit on open files ---- */
 
 /**
