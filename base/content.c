@@ -64,6 +64,8 @@ static const signature signatures[] = {
     {{"index", "the index of a TFRecord file", PRESTO__CONTENT_OTHER, "name that file instead",
       true},
      AT("PRESTOIX")},
+    {{"index", "the index of a text file", PRESTO__CONTENT_OTHER, "name that file instead", true},
+     AT("PRESTOLX")},
     /* images */
     {IMAGE("jpeg", "a JPEG file"), AT("\xff\xd8\xff")},
     {IMAGE("png", "a PNG file"), AT("\x89PNG\r\n\x1a\n")},

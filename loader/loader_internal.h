@@ -59,6 +59,20 @@ presto_status presto__source_open_raw(const presto_pipeline *pipeline, const cha
                                       size_t path_count, presto_source **source_out,
                                       presto_error *err);
 
+/** What a raw source is opened with. */
+typedef struct presto__raw_request {
+    const presto_pipeline *pipeline;
+    const char *const *paths;
+    size_t path_count;
+    /* Of it: may samples be counted later (count_later), and how are indexes kept? For sources whose
+     * samples must be searched for. NULL: they are counted, no index is kept. */
+    const presto_shard_options *shard;
+} presto__raw_request;
+
+/** As presto__source_open_raw. */
+presto_status presto__source_open_request(const presto__raw_request *request,
+                                          presto_source **source_out, presto_error *err);
+
 /** The records of a dataset as samples. The dataset is borrowed and must outlive the source. */
 presto_status presto__source_open_dataset(presto_dataset *dataset, presto_source **source_out,
                                           presto_error *err);

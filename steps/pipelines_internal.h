@@ -132,6 +132,21 @@ static inline presto_step_stats presto__plan_worker_stats(const presto__plan_wor
     return stats;
 }
 
+/** What a field of a line or row becomes. */
+typedef enum presto__field_type {
+    PRESTO__FIELD_TEXT,
+    PRESTO__FIELD_INT64,
+    PRESTO__FIELD_FLOAT32,
+    PRESTO__FIELD_LABEL, /* a whole number, or a class */
+    PRESTO__FIELD_JSON,  /* any value of JSON, as its text */
+    PRESTO__FIELD_INT64S,
+    PRESTO__FIELD_FLOAT32S,
+    PRESTO__FIELD_UNKNOWN /* the text names none */
+} presto__field_type;
+
+/** The type in "NAME:TYPE", as the option `features` of jsonl and csv has it; a text without it. */
+presto__field_type presto__field_type_of(const char *text, size_t *name_bytes_out);
+
 const presto_source_type *presto__source_type_at(size_t i);
 
 const presto_source_type *presto__source_type_find(const char *name);

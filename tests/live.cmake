@@ -27,6 +27,7 @@ if(EXISTS ${venv_python})
   endif()
   add_test(NAME live.tables COMMAND ${venv_python} -B ${live}/tables.py $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR}/examples)
   add_test(NAME live.manifests COMMAND ${venv_python} -B ${live}/manifests.py $<TARGET_FILE_DIR:presto-load>)
+  add_test(NAME live.lines COMMAND ${venv_python} -B ${live}/lines.py $<TARGET_FILE_DIR:presto-load>)
   add_test(NAME live.tfrecord_source COMMAND ${venv_python} -B ${live}/tfrecord_source.py ${live_tools})
   add_test(NAME live.pipelines COMMAND ${venv_python} ${live}/pipelines.py ${live_tools})
   add_test(NAME live.image_steps COMMAND ${venv_python} -B ${live}/image_steps.py $<TARGET_FILE_DIR:presto-load>

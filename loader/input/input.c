@@ -290,8 +290,9 @@ static presto_status open_raw(const presto__input_request *request, presto__inpu
         PRESTO_TRY(open_dataset(request, input, err));
         return open_as_records(input, err);
     }
-    PRESTO_TRY(presto__source_open_raw(input->pipeline, request->paths, request->path_count,
-                                       &input->source, err));
+    const presto__raw_request raw = {input->pipeline, request->paths, request->path_count,
+                                     &request->shard};
+    PRESTO_TRY(presto__source_open_request(&raw, &input->source, err));
     return start_at_source(input);
 }
 

@@ -58,10 +58,38 @@ static void advise(const char *const *paths, size_t path_count, presto_error *er
     }
 }
 
-presto_status presto__source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
-                                      size_t path_count, presto_source **source_out,
-                                      presto_error *err) {
-    const presto_source_type *type = presto_pipeline_source(pipeline);
+/* Sources whose samples can be counted later are asked how, and counted unless that may wait. */
+static presto_status settle(const presto_shard_options *options, presto_source *source,
+                            presto_error *err) {
+    if (options != NULL && source->ops->keep_as != NULL)
+        PRESTO_TRY(source->ops->keep_as(source, options, err));
+    if ((options != NULL && options->count_later) ||
+        presto_source_count(source) != PRESTO_COUNT_UNKNOWN)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__source_settle(source, err));
+    source->count = source->full_count = presto_source_count(source);
+    return PRESTO_OK;
+}
+
+static presto_status open_kind(const presto__source_kind *kind, const presto__raw_request *request,
+                               const presto__paths *paths, presto_source **source_out,
+                               presto_error *err) {
+    presto_source *source;
+    PRESTO_TRY(kind->open(request->pipeline, (const char *const *)paths->items, paths->count,
+                          &source, err));
+    presto_status status = settle(request->shard, source, err);
+    if (status < 0)
+        presto__source_free(source);
+    else
+        *source_out = source;
+    return status;
+}
+
+presto_status presto__source_open_request(const presto__raw_request *request,
+                                          presto_source **source_out, presto_error *err) {
+    const presto_source_type *type = presto_pipeline_source(request->pipeline);
+    const char *const *paths = request->paths;
+    size_t path_count = request->path_count;
     const char *name = type->name;
     const presto__source_kind *kind = presto__source_kind_find(name);
     if (kind == NULL)
@@ -75,11 +103,17 @@ presto_status presto__source_open_raw(const presto_pipeline *pipeline, const cha
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
     presto__paths expanded;
     presto_status status = presto__paths_expand(paths, path_count, &expanded, err);
-    const char *const *all = (const char *const *)expanded.items;
     if (status >= 0)
-        status = kind->open(pipeline, all, expanded.count, source_out, err);
+        status = open_kind(kind, request, &expanded, source_out, err);
     if (status == PRESTO_ERR_NOT_FOUND && !type->takes_records)
-        advise(all, expanded.count, err);
+        advise((const char *const *)expanded.items, expanded.count, err);
     presto__paths_done(&expanded);
     return status;
+}
+
+presto_status presto__source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
+                                      size_t path_count, presto_source **source_out,
+                                      presto_error *err) {
+    const presto__raw_request request = {pipeline, paths, path_count, NULL};
+    return presto__source_open_request(&request, source_out, err);
 }

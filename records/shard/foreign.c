@@ -17,7 +17,10 @@
 
 #define WRITE "\"presto-write -p PIPELINE\" makes TFRecords of files, one a sample"
 #define TAR "\"presto-write -p PIPELINE --set source.type=tar\" takes its files as samples"
-#define LIST "\"presto-write -p PIPELINE --set source.type=manifest\" takes the files that it lists"
+#define ROWS(type, what)                                                                           \
+    "\"presto-write -p PIPELINE --set source.type=" type "\" takes each of its " what " as a "     \
+                                                                                      "sample"
+#define LIST ", with source.type=manifest the files that it lists"
 
 static const presto__content gzip_content = {"gzip", "a gzip file of something else",
                                              PRESTO__CONTENT_COMPRESSED,
@@ -31,9 +34,12 @@ static const char *advice_of(const presto__content *content) {
         strcmp(content->name, "index") == 0)
         return content->advice;
     presto__content_group group = content->group;
-    if (group == PRESTO__CONTENT_LINES || group == PRESTO__CONTENT_TABLE ||
-        group == PRESTO__CONTENT_JSON)
-        return LIST;
+    if (group == PRESTO__CONTENT_LINES || group == PRESTO__CONTENT_JSON)
+        return ROWS("jsonl", "lines") LIST;
+    if (group == PRESTO__CONTENT_TABLE)
+        return ROWS("csv", "rows") LIST;
+    if (group == PRESTO__CONTENT_TEXT)
+        return WRITE ", with --set source.type=lines each line";
     if (group == PRESTO__CONTENT_ARCHIVE)
         return "unpack it, then " WRITE;
     return group == PRESTO__CONTENT_COMPRESSED ? "decompress it first" : WRITE;

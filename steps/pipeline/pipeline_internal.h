@@ -125,6 +125,8 @@ const char *presto__option_bounds(const presto_option_type *option,
 
 /* ---- types of source, beside those of source_types.c ---- */
 
+extern const presto_source_type presto__source_type_lines, presto__source_type_jsonl,
+    presto__source_type_csv;
 extern const presto_source_type presto__source_type_tar;
 extern const presto_source_type presto__source_type_manifest;
 

@@ -418,8 +418,9 @@ static const presto_source_type types[] = {
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
-static const presto_source_type *const more[] = {&presto__source_type_tar,
-                                                 &presto__source_type_manifest};
+static const presto_source_type *const more[] = {
+    &presto__source_type_tar, &presto__source_type_manifest, &presto__source_type_lines,
+    &presto__source_type_jsonl, &presto__source_type_csv};
 #define MORE_COUNT (sizeof more / sizeof more[0])
 
 const presto_source_type *presto__source_type_at(size_t i) {

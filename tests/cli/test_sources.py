@@ -78,11 +78,11 @@ class Photos(Case):
         (folder / "list.CSV").write_text("path,class\na.jpg,x\n")
         with tarfile.open(folder / "all.tar.gz", "w:gz") as tar:
             tar.add(folder / "a.jpg", "x/a.jpg")
-        for name, kind, verb in (("list.CSV", "manifest", "lists"), ("all.tar.gz", "tar", "holds")):
+        for name, kind, instead in (("list.CSV", "manifest", "the files that it lists, with source.type=csv each of its rows"),
+                                    ("all.tar.gz", "tar", "the samples that it holds")):
             done = run("presto-load", "--format", "null", "-p", "cv", folder / name)
             self.assertEqual(done.returncode, 3)
-            self.assertIn(f"{name} is taken as one sample: with source.type={kind} it would be the samples that it {verb}\n",
-                          done.stderr)
+            self.assertIn(f"{name} is taken as one sample: with source.type={kind} it would be {instead}\n", done.stderr)
             done = run("presto-load", "--format", "null", "-p", "cv", "--set", f"source.type={kind}", folder / name)
             self.assertEqual((done.returncode, "one sample" in done.stderr), (0, False), done.stderr)
             done = run("presto-load", "--format", "null", "-p", "cv", "--set", f"source.type={kind}", "--set", "source.label=nope",

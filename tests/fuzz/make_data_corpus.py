@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the seeds of the fuzz targets tar, npy, manifest, content and encodings: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
+"""Make the seeds of the fuzz targets tar, npy, manifest, lines, rows, content and encodings: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
 import hashlib
 import io
 import pathlib
+import struct
 import tarfile
 
 import numpy as np
@@ -60,6 +61,47 @@ def put_arrays():
     put("npy", file.getvalue() + b"x")
 
 
+CRC = [0] * 256
+for byte in range(256):
+    value = byte
+    for _ in range(8):
+        value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    CRC[byte] = value
+
+
+def crc32c(data, crc=0):
+    crc ^= 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ CRC[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def index_of_lines(marks, records):
+    """An index of lines (docs/format.md) of 300 bytes of data."""
+    header = struct.pack("<8sIIIIQQQQQI", b"PRESTOLX", 1, 0, 0, 0, 300, 300, records, 0, len(marks), 0)
+    body = b"".join(struct.pack("<QQQ", *mark) for mark in marks)
+    rest = struct.pack("<4Q", 0, 94, 188, 284)
+    if marks:
+        rest += struct.pack("<QII", marks[0][1], crc32c(body, crc32c(header)), 0)
+    header += struct.pack("<II", crc32c(rest), 0)
+    return header + struct.pack("<I", crc32c(header)) + rest + body
+
+
+def put_lines():
+    put("lines", b"one\n\ntwo\r\nthree")
+    put("lines", b'a,"b\n""c""",d\r\n\r\n"e" x,"f')
+    put("lines", b'{"a": 1}\n \t\r\n{"b": 2}\n')
+    put("lines", index_of_lines([(0, 0, 0), (100, 4, 5)], 9))
+    put("lines", index_of_lines([], 0))
+
+
+def put_rows():
+    put("rows", b'{"text": "a \\u00e9", "label": 3, "n": -4, "x": 1e3, "list": [1, 2], "any": {"b": [null, true]}}')
+    put("rows", b'{"text": "a", "label": 1.0, "n": 12345678901234567890, "x": NaN, "list": [], "any": -Infinity}')
+    put("rows", b'3,"a ""b""\n",-4, .5')
+    put("rows", b'3,a\xff,"1"2,nan')
+
+
 def put_manifests():
     """The first byte says the form: 0 CSV, 1 TSV, 2 JSON Lines."""
     put("manifest", b"\0path,age,score,note\na.jpg,3,.5,\"x, \"\"y\"\"\"\nb.jpg,-4,1e3,\n")
@@ -91,4 +133,6 @@ if __name__ == "__main__":
     put_encodings()
     put_tars()
     put_manifests()
+    put_lines()
+    put_rows()
     put_arrays()

@@ -20,6 +20,8 @@ include/presto/dataset.h PRESTO_MAX_FEATURES
 include/presto/drift.h PRESTO_DRIFT_RESULTS_MOST_BYTES
 include/presto/frame.h PRESTO_FRAME_MAX_PAYLOAD_BYTES
 include/presto/tensor.h PRESTO_MAX_RANK
+loader/source/lines/jsonl_row.c MOST_ROW_WEIGHT
+loader/source/lines/look.c MOST_NAMES_BYTES
 loader/source/table/manifest.c MOST_LINE_WEIGHT
 loader/source/table/manifest.c MOST_SPARE_CELLS
 loader/source/files/source_files_labels.c MOST_CSV_BYTES

@@ -22,7 +22,7 @@ COMMENT = {
 }
 # Made by running something, or names in examples.
 MADE = re.compile(r"build/|.*/NAME\.")
-EXAMPLES = {"classes.txt", "mine.yaml", "seg.png", "smaller.py", "strategy.yaml", "report.html"}
+EXAMPLES = {"classes.txt", "lines.txt", "mine.yaml", "reviews.yaml", "texts.yaml", "seg.png", "smaller.py", "strategy.yaml", "report.html"}
 FORMATS = {"presto-dataset"}  # what dataset.json calls itself
 
 

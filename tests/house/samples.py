@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data that the lines of docs/data.md work on. A line for other data: a function here, listed at the end."""
 import gzip
+import json
 import pathlib
 import sys
 
@@ -32,7 +33,18 @@ def tfrecords(folder):
     (folder / "mine.yaml").write_text(PIPELINE)
 
 
-SAMPLES = [tfrecords]
+def texts(folder):
+    """`lines.txt`, `reviews.jsonl` and `reviews.csv`; `texts.yaml`, as the page has it, and its tokenizer."""
+    words = [f"review {number}, of something" for number in range(100)]
+    (folder / "lines.txt").write_text("".join(f"{text}\n" for text in words))
+    (folder / "reviews.jsonl").write_text("".join(json.dumps({"body": text, "stars": i % 5}) + "\n" for i, text in enumerate(words)))
+    (folder / "reviews.csv").write_text("body,stars\n" + "".join(f'"{text}",{i % 5}\n' for i, text in enumerate(words)))
+    (folder / "texts.yaml").write_text("{name: texts, source: {type: lines}, steps: [{step: bpe-encode, yields: tokens, "
+                                       "model: tokenizer.json}]}\n")
+    (folder / "tokenizer.json").symlink_to(folder / "tests" / "golden" / "tokenizers" / "roberta.json")
+
+
+SAMPLES = [tfrecords, texts]
 
 
 def make(folder):

@@ -71,6 +71,10 @@ typedef struct presto__source_ops {
     presto_status (*drop_cache)(presto_source *source, presto_error *err);
     /** As presto_dataset_take_warning; NULL: there are none. */
     bool (*take_warning)(presto_source *source, presto_error *warning_out);
+    /** Before anything is read: how indexes of what is found are kept (keep_index, index_dir,
+     * ignore_index). NULL: nothing is. */
+    presto_status (*keep_as)(presto_source *source, const presto_shard_options *options,
+                             presto_error *err);
     /** PRESTO_ERR_ARGUMENT if the source cannot be read out of order; NULL: any order is fine. */
     presto_status (*check_random_access)(presto_source *source, presto_error *err);
     presto_status (*reader_new)(presto_source *source, const presto__reader_options *options,
@@ -181,7 +185,10 @@ typedef struct presto__source_kind {
     X(librispeech)                                                                                 \
     X(tar)                                                                                         \
     X(tfrecord)                                                                                    \
-    X(manifest)
+    X(manifest)                                                                                    \
+    X(lines)                                                                                       \
+    X(jsonl)                                                                                       \
+    X(csv)
 
 #define PRESTO__SOURCE_KIND(name) extern const presto__source_kind presto__source_##name;
 PRESTO__SOURCE_KINDS(PRESTO__SOURCE_KIND)

@@ -51,6 +51,7 @@ typedef struct presto__files {
     /* With wants_folders, set before the files are listed: the folders without a file of the source
      * in or below them, if the folder that holds them has one; relative to their root. */
     bool wants_folders;
+    bool holds_many; /* samples, each file; set before the files are listed */
     char **empty_folders;
     size_t empty_count;
 } presto__files;

@@ -290,12 +290,27 @@ bool presto__file_is_tfrecord(const char *path) {
     return presto__is_tfrecord(presto_span_of(head, got));
 }
 
-/* Endings of files that hold many samples, and the sources that take them. */
+#define MANIFEST(source)                                                                           \
+    "source.type=manifest it would be the files that it lists, with source.type=" source           \
+    " each of its "
+#define TAR "source.type=tar it would be the samples that it holds"
+
+/* Endings of files that hold many samples, and what the sources that take them make of them. */
 static const struct {
-    const char *ending, *source;
+    const char *ending, *instead;
 } holders[] = {
-    {".csv", "manifest"},  {".tsv", "manifest"}, {".jsonl", "manifest"}, {".ndjson", "manifest"},
-    {".json", "manifest"}, {".tar", "tar"},      {".tar.gz", "tar"},     {".tgz", "tar"},
+    {".csv", MANIFEST("csv") "rows"},
+    {".tsv", MANIFEST("csv") "rows"},
+    {".jsonl", MANIFEST("jsonl") "lines"},
+    {".ndjson", MANIFEST("jsonl") "lines"},
+    {".json", MANIFEST("jsonl") "lines"},
+    {".tar", TAR},
+    {".tar.gz", TAR},
+    {".tgz", TAR},
+    {".csv.gz", "source.type=csv it would be each of its rows"},
+    {".csv.zst", "source.type=csv it would be each of its rows"},
+    {".jsonl.gz", "source.type=jsonl it would be each of its lines"},
+    {".jsonl.zst", "source.type=jsonl it would be each of its lines"},
 };
 
 /* A file that was named is a sample, whatever its name; but that may not be what was meant. */
@@ -306,11 +321,8 @@ static presto_status advise_source(presto_source *source, const char *path, pres
         char text[NOTE_BYTES];
         if (bytes <= ending || strcasecmp(path + bytes - ending, holders[i].ending) != 0)
             continue;
-        snprintf(text, sizeof text,
-                 "%.200s is taken as one sample: with source.type=%s it would be the samples that "
-                 "it %s",
-                 path, holders[i].source,
-                 strcmp(holders[i].source, "tar") == 0 ? "holds" : "lists");
+        snprintf(text, sizeof text, "%.200s is taken as one sample: with %s", path,
+                 holders[i].instead);
         return presto__source_note(source, text, err);
     }
     return PRESTO_OK;
@@ -321,7 +333,7 @@ static presto_status check_odd(presto__files *source, const char *path, presto_e
     if (path == NULL)
         return PRESTO_OK;
     if (!presto__file_is_tfrecord(path))
-        return advise_source(&source->base, path, err);
+        return source->holds_many ? PRESTO_OK : advise_source(&source->base, path, err);
     presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                                        "its name is not that of a file of this source");
     presto_error_set_file(err, path);

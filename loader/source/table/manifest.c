@@ -217,9 +217,8 @@ static const char *odd_number_at(presto_span text, size_t at) {
     return NULL;
 }
 
-/* *text_io, with those numbers as marked texts. */
-static presto_status mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
-                                      presto_error *err) {
+presto_status presto__json_mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
+                                            presto_error *err) {
     presto_span text = *text_io;
     bool is_quoted = false, is_found = false;
     size_t from = 0;
@@ -250,8 +249,14 @@ static presto_status mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
     return PRESTO_OK;
 }
 
-/* The other way round, in JSON that was written. */
-static void unmark_odd_numbers(char *text) {
+const char *presto__json_odd_number(const json_t *value) {
+    const char *text = json_string_value(value);
+    return text != NULL && text[0] == '\1' && odd_number_at(presto_span_of_text(text), 1) != NULL
+               ? text + 1
+               : NULL;
+}
+
+void presto__json_unmark_odd_numbers(char *text) {
     static const char marked[] = "\"" MARK;
     char *to = text;
     for (const char *at = text; *at != '\0';) {
@@ -293,7 +298,7 @@ static presto_status take_json(presto__manifest *table, size_t column, const jso
         char *text = json_dumps(value, JSON_COMPACT);
         if (text == NULL)
             return presto_fail_memory(err, 0);
-        unmark_odd_numbers(text);
+        presto__json_unmark_odd_numbers(text);
         presto_status status = keep(table, text, PRESTO__TEXT_NAME, cell, err);
         free(text);
         return status;
@@ -344,7 +349,7 @@ static presto_status read_object(presto__manifest *table, presto_span text, uint
     json_error_t why;
     presto_error too_much;
     marked->bytes = 0;
-    PRESTO_TRY(mark_odd_numbers(&text, marked, err));
+    PRESTO_TRY(presto__json_mark_odd_numbers(&text, marked, err));
     if (presto__json_check(text, UINT64_MAX, MOST_LINE_WEIGHT, &too_much) < 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "line %" PRIu64 ": %.180s",
                            line, too_much.message);

@@ -6,6 +6,8 @@
 #ifndef PRESTO_SOURCE_TABLES_INTERNAL_H
 #define PRESTO_SOURCE_TABLES_INTERNAL_H
 
+#include <jansson.h>
+
 #include <presto/span.h>
 
 #include "../core/source_internal.h"
@@ -123,6 +125,17 @@ presto_status presto__utterances_read(presto_span text, presto__utterance_fn fou
 /** May `name` be looked up below a folder? It is relative, not empty, has no NUL, and no part of it
  * is "..". */
 bool presto__name_stays_below(presto_span name);
+
+/* ---- NaN and Infinity in JSON, as Python writes them (manifest.c) ---- */
+
+/** *text_io, with those numbers as texts that are marked: in `copy`, which is empty. Nothing changes if
+ * there are none. PRESTO_ERR_MEMORY. */
+presto_status presto__json_mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
+                                            presto_error *err);
+/** "NaN", "Infinity" or "-Infinity", if the value is such a text; else NULL. */
+const char *presto__json_odd_number(const json_t *value);
+/** The other way round, in JSON that was written. */
+void presto__json_unmark_odd_numbers(char *text);
 
 /* ---- manifest.c: a manifest as a table ---- */
 
