@@ -402,8 +402,9 @@ static presto_status compare_times(drift_job *job, presto_error *err) {
     double sampling = error_s / fresh_s; /* NaN, of a single sample: nothing is known */
     if (!isfinite(sampling))
         sampling = INFINITY;
-    double least = interval.middle - hypot(interval.middle - interval.least, sampling);
-    double most = interval.middle + hypot(interval.most - interval.middle, sampling);
+    double least =
+        interval.middle - presto__joint_error(interval.middle - interval.least, sampling);
+    double most = interval.middle + presto__joint_error(interval.most - interval.middle, sampling);
     job->found.time_ratio = exp(interval.middle);
     job->found.time_ratio_least = exp(least);
     job->found.time_ratio_most = exp(most);

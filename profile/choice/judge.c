@@ -141,25 +141,28 @@ static double start_error(const presto_sweep *sweep, size_t i) {
     double whole = whole_of(sweep, i), longest = presto__epochs_longest_samples(run);
     double all_s = whole / fmax(presto__epochs_whole_rate(run, start, whole), 1e-9);
     return whole > longest
-               ? hypot(start.error_s * (whole / longest - 1), start.files_error_s) / all_s
+               ? presto__joint_error(start.error_s * (whole / longest - 1), start.files_error_s) /
+                     all_s
                : 0;
 }
 
 double presto__whole_error(const presto_sweep *sweep, size_t a, size_t b) {
     double starts = start_error(sweep, a), sample = sample_error(sweep, a);
     if (b != SIZE_MAX) {
-        starts = hypot(starts, start_error(sweep, b));
+        starts = presto__joint_error(starts, start_error(sweep, b));
         sample = are_alike(&sweep->trials[a].result.strategy, &sweep->trials[b].result.strategy)
                      ? 0
-                     : hypot(sample, sample_error(sweep, b));
+                     : presto__joint_error(sample, sample_error(sweep, b));
     }
-    return UNSURE_MORE * hypot(starts, sample);
+    return UNSURE_MORE * presto__joint_error(starts, sample);
 }
 
 /* Errors that are independent, on each side of the middle. */
 static void widen(presto__interval *interval, double error) {
-    interval->least = interval->middle - hypot(interval->middle - interval->least, error);
-    interval->most = interval->middle + hypot(interval->most - interval->middle, error);
+    interval->least =
+        interval->middle - presto__joint_error(interval->middle - interval->least, error);
+    interval->most =
+        interval->middle + presto__joint_error(interval->most - interval->middle, error);
 }
 
 /* How much of the longest epoch its start took. 0: it did not matter: the epoch was long enough, or as

@@ -65,6 +65,10 @@ size_t presto__median_index(const double *values, size_t count) {
     return 0;
 }
 
+double presto__joint_error(double one, double other) {
+    return sqrt(one * one + other * other);
+}
+
 uint64_t presto__population_of(uint64_t items, uint64_t samples, uint64_t all_samples) {
     double items_of_one = (double)items / fmax((double)samples, 1);
     return (uint64_t)llround(items_of_one * (double)all_samples);

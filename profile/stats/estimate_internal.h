@@ -35,6 +35,9 @@ typedef struct presto__estimate {
     double total, error;
 } presto__estimate;
 
+/** The error of a sum of two parts whose errors are independent: not hypot, which asks for glibc 2.35. */
+double presto__joint_error(double one, double other);
+
 /** If `samples` gave so many items, some samples none or several: how many all give. */
 uint64_t presto__population_of(uint64_t items, uint64_t samples, uint64_t all_samples);
 
