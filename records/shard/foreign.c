@@ -19,7 +19,7 @@
 #define TAR "\"presto-write -p PIPELINE --set source.type=tar\" takes its files as samples"
 #define ROWS(type, what)                                                                           \
     "\"presto-write -p PIPELINE --set source.type=" type "\" takes each of its " what " as a "     \
-                                                                                      "sample"
+    "sample"
 #define LIST ", with source.type=manifest the files that it lists"
 
 static const presto__content gzip_content = {"gzip", "a gzip file of something else",
