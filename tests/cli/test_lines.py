@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import random
 import struct
 
@@ -129,6 +130,43 @@ class Lines(Case):
         self.assertEqual(self.samples("type: jsonl, features: ['n:int64']", path)[0]["n"], [5])
         self.fails("type: jsonl, features: ['id:int64']", path, 1, "line 1: 'id' is a number, not a whole number that fits int64")
 
+    def test_whole_numbers_beyond_int64_change_no_other_number(self):
+        text = '{"a":12,"b":9007199254740993,"c":-9223372036854775809,"d":123456789012345678901234567890,"e":[9223372036854775807,1.5]}'
+        path = self.put("a.jsonl", '{"text": "-9223372036854775809 \\" 1", "n": 9007199254740993, "u": 18446744073709551615, "x": NaN, "any": %s}\n' % text)
+        sample = self.samples("type: jsonl, label: n, features: ['u:float32', 'x:float32', 'any:json']", path)[0]
+        self.assertEqual(sample["text"], [b'-9223372036854775809 " 1'])
+        self.assertEqual(sample["label"], [9007199254740993])
+        self.assertEqual(sample["u"], [2.0**64])
+        self.assertTrue(math.isnan(sample["x"][0]))
+        self.assertEqual(sample["any"], [text.encode()])
+        for odd in "[NaN, 18446744073709551616", '"a", "n": 18446744073709551616, "n": 1':
+            line = '{"text": "a", "any": ' + odd + "}"
+            self.fails("type: jsonl", self.put("a.jsonl", line), 3, f"at byte {len(line) - (1 if odd[0] == '[' else 5)}", "line 1: ")
+
+    def test_lines_as_long_as_they_may_be_are_read(self):
+        longest = b"a" * 65535
+        for end in b"\r\n", b"\n":
+            for lines in [longest, b"b"], [longest, b"b", longest]:
+                path = self.put("a.txt", end.join(lines) + end)
+                self.assertEqual(self.texts("type: lines, max-bytes: 65535", path), lines)
+                self.assertEqual(sorted(self.texts("type: lines, max-bytes: 65535", path, "--shuffle", "full")), sorted(lines))
+            self.fails("type: lines, max-bytes: 65534", path, 1, "line 1: ", "65534")
+
+    def test_lines_of_white_space_that_are_too_long_fail(self):
+        for spaces in 1001, 70000:
+            path = self.put("a.jsonl", '{"text": "a"}\n' + " " * spaces + '\n{"text": "b"}\n')
+            self.fails("type: jsonl, max-bytes: 1000", path, 1, "record 1", "line 2: ", "1000")
+        self.assertEqual(self.texts("type: jsonl, max-bytes: 1000", self.put("a.jsonl", '{"text": "a"}\n' + " " * 1000 + '\n{"text": "b"}\n')), [b"a", b"b"])
+
+    def test_an_index_older_than_its_file_is_not_used(self):
+        text = "one\n" * 50000
+        path = self.put("a.txt", text)
+        self.texts("type: lines", path, "--shuffle", "full", "--index", "keep")
+        self.assertTrue(path.with_name("a.txt.index").exists())
+        path.write_text(text[:70000] + "one one\n" + text[70008:])
+        got = self.texts("type: lines", path, "--shuffle", "full", "--index", "keep")
+        self.assertEqual(sorted(got), sorted([b"one"] * 49998 + [b"one one"]))
+
     def test_classes_give_numbers_to_names(self):
         path = self.put("a.jsonl", '{"text": "a", "kind": "cat"}\n{"text": "b", "kind": "ant"}\n{"text": "c", "kind": 0}\n')
         source = "type: jsonl, label: kind, classes: [ant, bee, cat]"
@@ -210,6 +248,7 @@ class Lines(Case):
         self.fails("type: csv", self.put("a.csv", "a,b\n1,2\n"), 1, "has no column 'text'", "a, b")
         self.fails("type: csv", self.put("a.csv", "text,b,text\n1,2,3\n"), 3, "columns 1 and 3 are both called 'text'")
         self.fails("type: csv", self.put("a.csv", 'text,b\n"x\ny",2\n1\n'), 3, "record 1", "line 4: the row has 1 field, not 2", "at byte 15")
+        self.fails("type: csv", self.put("a.csv", 'text,"b\n1,2\n3,4\n'), 3, "line 1, which names the columns: a quoted field does not end")
         self.fails("type: csv", self.put("a.csv", "text,b\n1,2,3\n"), 3, "line 2: the row has 3 fields, not 2")
         self.fails("type: csv", self.put("a.csv", 'text,b\na,1\n"b,2\nc,3\n'), 3, "record 1", "line 3: a quoted field does not end", "at byte 11")
         self.fails("type: csv, features: ['b:int64']", self.put("a.csv", "text,b\na,1\nb,x\n"), 1, "line 3: 'b' is 'x', which is no whole number", "at byte 13")

@@ -107,7 +107,7 @@ static presto_status give(presto__cut_search *search, size_t end, size_t next,
     return PRESTO_OK;
 }
 
-static presto_status cut_line(bool skips_blanks, presto_span bytes, bool is_all,
+static presto_status cut_line(const presto__cut_rules *rules, presto_span bytes, bool is_all,
                               presto__cut_search *search, presto__cut_record *record_out) {
     for (;;) {
         size_t left = bytes.bytes - search->looked;
@@ -123,7 +123,8 @@ static presto_status cut_line(bool skips_blanks, presto_span bytes, bool is_all,
         search->within += found != NULL;
         if (end > search->start && bytes.data[end - 1] == '\r')
             end--;
-        if (!skips_blanks || search->has_begun ||
+        if (rules->form != PRESTO__CUT_JSON || search->has_begun ||
+            end - search->start > rules->most_blank ||
             !is_blank(bytes.data + search->start, end - search->start))
             return give(search, end, next, record_out);
         search->before += search->within;
@@ -220,7 +221,7 @@ presto_status presto__cut_next(const presto__cut_rules *rules, presto_span bytes
         return is_all && !search->has_begun ? PRESTO_END : PRESTO_DROP;
     if (rules->form == PRESTO__CUT_CSV)
         return cut_row(rules->separator, bytes, is_all, search, record_out);
-    return cut_line(rules->form == PRESTO__CUT_JSON, bytes, is_all, search, record_out);
+    return cut_line(rules, bytes, is_all, search, record_out);
 }
 
 size_t presto__cut_spare(const presto__cut_search *search) {

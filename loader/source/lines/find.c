@@ -91,7 +91,7 @@ static presto_status go_on(const presto__lines_source *source, presto__finder *f
     finder->used += presto__cut_passed(&finder->search, &lines);
     finder->line += lines;
     size_t left = unused_view(finder).bytes;
-    if (left > source->max_bytes) {
+    if (presto__cut_is_longer(left, source->max_bytes)) {
         if (finder->used > 0)
             return PRESTO_DROP;
         uint64_t begun = finder->window.at;

@@ -4,14 +4,18 @@
  *
  * A key that stands twice in an object is an error, where Python takes the last one. NaN and Infinity are
  * read, as Python writes them. A whole number beyond int64 is an error only if it is asked for as int64.
+ *
+ * jansson knows none of these numbers. They become texts that begin with a mark, and only if it has failed.
  */
 #include "source_lines_internal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include <jansson.h>
 
+#include "../../../base/decimal_internal.h"
 #include "../../../base/json_limit_internal.h"
 #include "../table/source_tables_internal.h"
 
@@ -19,49 +23,107 @@
 #define MOST_ROW_WEIGHT ((size_t)1 << 20)
 /* Whole numbers up to here are float64 without loss. */
 #define MOST_EXACT 9007199254740992.0
+/* A whole number with fewer digits fits int64. */
+#define LARGE_DIGITS 19
+/* Around a marked number, as in presto__json_mark_odd_numbers. */
+#define MARK_BEGIN "\"\\u0001"
+#define MARK_END "\""
 
 /* ---- parsing ---- */
 
-static presto_status fail_json(const json_error_t *why, presto_error *err) {
-    return presto_fail(err, PRESTO_ERR_CORRUPT, why->position > 0 ? (uint64_t)why->position - 1 : 0,
+/* The whole number at `at`; 0 bytes: there is none, or it has a fraction, or fits int64. */
+static size_t large_integer_bytes(presto_span text, size_t at) {
+    size_t end = at + (text.data[at] == '-');
+    while (end < text.bytes && text.data[end] >= '0' && text.data[end] <= '9')
+        end++;
+    size_t bytes = end - at, digits = bytes - (text.data[at] == '-');
+    if (digits < LARGE_DIGITS || (end < text.bytes && memchr(".eE", text.data[end], 3) != NULL))
+        return 0;
+    char copy[LARGE_DIGITS + 2];
+    if (digits > LARGE_DIGITS)
+        return bytes;
+    memcpy(copy, text.data + at, bytes);
+    copy[bytes] = '\0';
+    errno = 0;
+    (void)strtoll(copy, NULL, 10);
+    return errno == ERANGE ? bytes : 0;
+}
+
+/* *text_io, with whole numbers beyond int64 as texts that are marked: in `copy`, which is empty. */
+static presto_status mark_large_integers(presto_span *text_io, presto_buffer *copy,
+                                         presto_error *err) {
+    presto_span text = *text_io;
+    size_t from = 0, bytes;
+    bool is_quoted = false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        uint8_t c = text.data[i];
+        if (c == '"')
+            is_quoted = !is_quoted;
+        else if (is_quoted && c == '\\')
+            i++;
+        if (is_quoted || (c != '-' && (c < '0' || c > '9')))
+            continue;
+        if ((bytes = large_integer_bytes(text, i)) > 0) {
+            PRESTO_TRY(presto_buffer_append(copy, presto_span_of(text.data + from, i - from), err));
+            PRESTO_TRY(presto_buffer_append(copy, presto_span_of_text(MARK_BEGIN), err));
+            PRESTO_TRY(presto_buffer_append(copy, presto_span_of(text.data + i, bytes), err));
+            PRESTO_TRY(presto_buffer_append(copy, presto_span_of_text(MARK_END), err));
+            from = i + bytes;
+        }
+        /* To the end of this number, large or not. */
+        while (i + 1 < text.bytes && strchr("0123456789.eE+-", text.data[i + 1]) != NULL &&
+               text.data[i + 1] != '\0')
+            i++;
+    }
+    PRESTO_TRY(
+        presto_buffer_append(copy, presto_span_of(text.data + from, text.bytes - from), err));
+    *text_io = presto_buffer_span(copy);
+    return PRESTO_OK;
+}
+
+/* Where the byte `position` of a marked text stood before. */
+static uint64_t unmarked_position(presto_span text, size_t position) {
+    static const char mark[] = MARK_BEGIN;
+    const size_t bytes = sizeof mark - 1;
+    uint64_t before = position;
+    for (size_t i = 0; i + bytes <= position && i + bytes <= text.bytes; i++)
+        if (memcmp(text.data + i, mark, bytes) == 0)
+            before -= bytes + sizeof MARK_END - 1;
+    return before;
+}
+
+static presto_status fail_json(const json_error_t *why, presto_span text, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_CORRUPT,
+                       why->position > 0 ? unmarked_position(text, (size_t)why->position - 1) : 0,
                        "cannot be read as JSON: %s", why->text);
 }
 
-/* With NaN and Infinity as texts that are marked; NULL: it is no JSON in spite of that. */
-static json_t *load_marked(presto_span text, size_t flags, presto_buffer *marked, presto_error *err,
-                           presto_status *status_out) {
+static presto_status load(presto_span text, json_t **json_out, presto_error *err) {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
     json_error_t why;
-    presto_span all = text;
-    *status_out = presto__json_mark_odd_numbers(&all, marked, err);
-    if (*status_out < 0 || all.data == text.data)
-        return NULL;
-    return json_loadb((const char *)all.data, all.bytes, flags, &why);
-}
-
-/* *is_inexact_out: whole numbers were read as fractions, since one is beyond int64. */
-static presto_status load(presto_span text, json_t **json_out, bool *is_inexact_out,
-                          presto_error *err) {
-    size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-    json_error_t why;
-    presto_buffer marked = {0};
+    presto_buffer odd = {0}, large = {0};
     presto_status status = PRESTO_OK;
-    json_t *json = json_loadb((const char *)text.data, text.bytes, flags, &why);
-    json_error_t first = why;
-    *is_inexact_out = false;
-    if (json == NULL && json_error_code(&why) == json_error_numeric_overflow) {
-        flags |= JSON_DECODE_INT_AS_REAL;
+    json_t *json = NULL;
+    bool has_changed = true;
+    while (status == PRESTO_OK && has_changed) {
+        const uint8_t *before = text.data;
         json = json_loadb((const char *)text.data, text.bytes, flags, &why);
-        *is_inexact_out = true;
+        if (json != NULL)
+            break;
+        if (json_error_code(&why) == json_error_out_of_memory)
+            status = presto_fail_memory(err, text.bytes);
+        else if (json_error_code(&why) == json_error_numeric_overflow && large.bytes == 0)
+            status = mark_large_integers(&text, &large, err);
+        else if (json_error_code(&why) == json_error_invalid_syntax && odd.bytes == 0)
+            status = presto__json_mark_odd_numbers(&text, &odd, err);
+        has_changed = text.data != before;
     }
-    if (json == NULL && json_error_code(&why) == json_error_out_of_memory)
-        return presto_fail_memory(err, text.bytes);
-    if (json == NULL && json_error_code(&why) == json_error_invalid_syntax)
-        json = load_marked(text, flags, &marked, err, &status);
-    presto_buffer_done(&marked);
+    if (status == PRESTO_OK && json == NULL)
+        status = fail_json(&why, text, err);
+    presto_buffer_done(&odd);
+    presto_buffer_done(&large);
     if (status < 0)
         return status;
-    if (json == NULL)
-        return fail_json(&first, err);
     if (!json_is_object(json)) {
         json_decref(json);
         return presto_fail(err, PRESTO_ERR_CORRUPT, 0,
@@ -102,7 +164,7 @@ static presto_status fail_type(const presto__field *field, const json_t *value, 
                        type_name(value), needed);
 }
 
-static bool integer_of(const json_t *value, bool is_inexact, int64_t *number_out) {
+static bool integer_of(const json_t *value, int64_t *number_out) {
     if (json_is_true(value) || json_is_false(value)) {
         *number_out = json_is_true(value);
         return true;
@@ -114,8 +176,7 @@ static bool integer_of(const json_t *value, bool is_inexact, int64_t *number_out
     if (!json_is_real(value))
         return false;
     double real = json_real_value(value);
-    double most = is_inexact ? MOST_EXACT - 1 : MOST_EXACT;
-    if (!(fabs(real) <= most) || real != trunc(real))
+    if (!(fabs(real) <= MOST_EXACT) || real != trunc(real))
         return false;
     *number_out = (int64_t)real;
     return true;
@@ -123,6 +184,10 @@ static bool integer_of(const json_t *value, bool is_inexact, int64_t *number_out
 
 static bool fraction_of(const json_t *value, float *number_out) {
     const char *odd = json_is_string(value) ? presto__json_odd_number(value) : NULL;
+    if (odd != NULL && strpbrk(odd, "0123456789") != NULL) {
+        *number_out = presto__decimal_parse_float(odd);
+        return isfinite(*number_out);
+    }
     if (odd != NULL) {
         *number_out = strcmp(odd, "NaN") == 0 ? NAN : *odd == '-' ? -INFINITY : INFINITY;
         return true;
@@ -141,13 +206,13 @@ static presto_status make_label(const presto__fields *fields, const presto__fiel
                                 presto_feature *feature_out, presto_error *err) {
     const presto__classes *classes = &fields->classes;
     int64_t number;
-    if (json_is_string(value) && classes->count > 0) {
+    if (json_is_string(value) && presto__json_odd_number(value) == NULL && classes->count > 0) {
         PRESTO_TRY(presto__classes_number(
             classes, presto_span_of(json_string_value(value), json_string_length(value)), &number,
             err));
         return presto__field_make_integer(number, arena, feature_out, err);
     }
-    if (value == NULL || !integer_of(value, false, &number))
+    if (value == NULL || !integer_of(value, &number))
         return fail_type(field, value,
                          classes->count > 0
                              ? "a class of source.classes"
@@ -175,9 +240,8 @@ static presto_status make_json(const json_t *value, presto_arena *arena,
     return status;
 }
 
-static presto_status make_list(const presto__field *field, const json_t *value, bool is_inexact,
-                               presto_arena *arena, presto_feature *feature_out,
-                               presto_error *err) {
+static presto_status make_list(const presto__field *field, const json_t *value, presto_arena *arena,
+                               presto_feature *feature_out, presto_error *err) {
     bool is_whole = field->type == PRESTO__FIELD_INT64S;
     size_t count = json_array_size(value), each = is_whole ? sizeof(int64_t) : sizeof(float);
     uint8_t *values = presto_arena_alloc(arena, (count + 1) * each, _Alignof(max_align_t));
@@ -187,7 +251,7 @@ static presto_status make_list(const presto__field *field, const json_t *value, 
         const json_t *item = json_array_get(value, i);
         int64_t integer = 0;
         float fraction = 0;
-        if (is_whole ? !integer_of(item, is_inexact, &integer) : !fraction_of(item, &fraction))
+        if (is_whole ? !integer_of(item, &integer) : !fraction_of(item, &fraction))
             return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                                "value %zu of the list '%.64s' is %s that is no %s", i, field->name,
                                type_name(item), is_whole ? "int64" : "float32");
@@ -204,7 +268,7 @@ static presto_status make_list(const presto__field *field, const json_t *value, 
 }
 
 static presto_status make_feature(const presto__row *row, size_t i, const json_t *value,
-                                  bool is_inexact, presto_arena *arena, presto_feature *feature_out,
+                                  presto_arena *arena, presto_feature *feature_out,
                                   presto_error *err) {
     const presto__field *field = &row->fields->items[i];
     int64_t integer;
@@ -221,7 +285,7 @@ static presto_status make_feature(const presto__row *row, size_t i, const json_t
             presto_span_of(json_string_value(value), json_string_length(value)), arena, feature_out,
             err);
     case PRESTO__FIELD_INT64:
-        if (value == NULL || !integer_of(value, is_inexact, &integer))
+        if (value == NULL || !integer_of(value, &integer))
             return fail_type(field, value, "a whole number that fits int64", err);
         return presto__field_make_integer(integer, arena, feature_out, err);
     case PRESTO__FIELD_FLOAT32:
@@ -237,7 +301,7 @@ static presto_status make_feature(const presto__row *row, size_t i, const json_t
     case PRESTO__FIELD_FLOAT32S:
         if (value == NULL || !json_is_array(value))
             return fail_type(field, value, "a list", err);
-        return make_list(field, value, is_inexact, arena, feature_out, err);
+        return make_list(field, value, arena, feature_out, err);
     case PRESTO__FIELD_UNKNOWN:
         break;
     }
@@ -248,17 +312,16 @@ presto_status presto__jsonl_row(const presto__row *row, presto_arena *arena,
                                 presto_feature *features_out, size_t *count_out,
                                 presto_error *err) {
     json_t *json;
-    bool is_inexact;
     size_t count = 0;
     PRESTO_TRY(presto__json_check(row->bytes, UINT64_MAX, MOST_ROW_WEIGHT, err));
-    PRESTO_TRY(load(row->bytes, &json, &is_inexact, err));
+    PRESTO_TRY(load(row->bytes, &json, err));
     presto_status status = PRESTO_OK;
     for (size_t i = 0; i < row->fields->count && status == PRESTO_OK; i++) {
         if (!row->selected[i])
             continue;
         const presto__field *field = &row->fields->items[i];
         const json_t *value = json_object_get(json, field->name);
-        status = make_feature(row, i, value, is_inexact, arena, &features_out[count], err);
+        status = make_feature(row, i, value, arena, &features_out[count], err);
         features_out[count++].name = presto_span_of_text(field->feature);
     }
     json_decref(json);

@@ -243,7 +243,7 @@ static presto_status next_record(presto__lines_reader *reader, presto__cut_recor
         piece->used += presto__cut_passed(&search, &lines);
         piece->line += lines;
         size_t left = piece->bytes.bytes - piece->used;
-        if (left > reader->source->max_bytes) {
+        if (presto__cut_is_longer(left, reader->source->max_bytes)) {
             size_t spare = presto__cut_spare(&search);
             if (!is_too_large)
                 *at_out = piece->at + piece->used;

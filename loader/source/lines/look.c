@@ -84,6 +84,12 @@ static presto_status take_header(const presto__lines_source *source, presto__tex
     }
     if (status == PRESTO_END)
         return PRESTO_OK; /* an empty file has no rows */
+    if (record.is_open)
+        return presto_fail(
+            err, PRESTO_ERR_CORRUPT, window->at + record.start,
+            "line %ju, which names the columns: a quoted field does not end, so that "
+            "the rest of the file is in it",
+            (uintmax_t)record.lines_before + 1);
     presto_span names =
         presto_span_of(presto__text_window_view(window).data + record.start, record.bytes);
     PRESTO_TRY(presto__csv_columns(source, names, text->columns, &text->column_count, err));

@@ -365,6 +365,7 @@ static presto_status fill(presto__lines_source *source, const presto__files_requ
     presto_source *base = &source->files.base;
     source->options_digest = presto__fnv_mix(PRESTO__FNV_START, (uint64_t)source->rules.form);
     source->max_bytes = (uint64_t)option_of(pipeline, "max-bytes")->integer;
+    source->rules.most_blank = source->max_bytes;
     source->files.holds_many = true;
     PRESTO_TRY(presto__files_list(&source->files, option_of(pipeline, "match"), request->paths,
                                   request->path_count, err));

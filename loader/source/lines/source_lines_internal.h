@@ -30,6 +30,8 @@ typedef enum presto__cut_form {
 typedef struct presto__cut_rules {
     presto__cut_form form;
     uint8_t separator; /* of CSV */
+    uint64_t
+        most_blank; /* of JSON: longer lines of white space are records, as they may not be kept */
 } presto__cut_rules;
 
 /**
@@ -63,6 +65,11 @@ presto_status presto__cut_next(const presto__cut_rules *rules, presto_span bytes
                                presto__cut_search *search, presto__cut_record *record_out);
 /** The lines before `start` are taken away: so many bytes, and ends of lines. */
 size_t presto__cut_passed(presto__cut_search *search, uint64_t *lines_out);
+/** Is a record, of which `bytes` bytes are there and not its end, sure to be longer than `most`? Its last
+ * byte may be the first one of its end. */
+static inline bool presto__cut_is_longer(size_t bytes, uint64_t most) {
+    return bytes > 0 && bytes - 1 > most;
+}
 /** How many of the first bytes may be taken away while a record is too large to be kept. */
 size_t presto__cut_spare(const presto__cut_search *search);
 /** They were taken away. */

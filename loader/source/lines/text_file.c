@@ -22,7 +22,7 @@ static presto_status end_damaged(presto__text_window *window, const presto_error
 static presto_status refill(presto__text_window *window, presto_error *err) {
     size_t got;
     presto_error why;
-    window->input.bytes = 0;
+    window->input.bytes = window->input_used = 0; /* also if nothing can be read */
     PRESTO_TRY(presto_buffer_reserve(&window->input, INPUT_BYTES, err));
     PRESTO_TRY(
         presto__read_at((presto__object_place){window->object, window->path, window->file_offset},

@@ -351,6 +351,15 @@ static presto_status finish_parse(presto_status status, const char *path, presto
     return status;
 }
 
+/* Lines say nothing of themselves: a change that leaves the size as it was shows in the time alone, as for
+ * make. Of what is stored elsewhere, the clock is another one. */
+static bool is_older(const presto__object_info *index, const presto__waymarks_data *data) {
+    presto__object_info info;
+    return !presto__path_is_remote(data->path) &&
+           presto__object_look(data->object, data->path, &info, NULL) == PRESTO_OK &&
+           index->mtime_ns < info.mtime_ns;
+}
+
 presto_status presto__waymarks_open(const char *path, const presto__waymarks_data *data,
                                     presto__waymarks_facts *facts_io, presto__waymarks *marks_out,
                                     presto_error *err) {
@@ -367,7 +376,7 @@ presto_status presto__waymarks_open(const char *path, const presto__waymarks_dat
         return status;
     }
     from.count = info.bytes;
-    status = parse(&from, data, facts_io, &marks, err);
+    status = is_older(&info, data) ? PRESTO_END : parse(&from, data, facts_io, &marks, err);
     presto__object_close(&from.object);
     return finish_parse(status, path, &marks, marks_out, err);
 }

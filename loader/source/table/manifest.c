@@ -249,27 +249,41 @@ presto_status presto__json_mark_odd_numbers(presto_span *text_io, presto_buffer 
     return PRESTO_OK;
 }
 
+/* The bytes of a marked number, which may be a whole number, too; 0: it is none. */
+static size_t marked_bytes(presto_span text, size_t at) {
+    const char *odd = odd_number_at(text, at);
+    if (odd != NULL)
+        return strlen(odd);
+    size_t end = at + (at < text.bytes && text.data[at] == '-'), digits = 0;
+    for (; end < text.bytes && text.data[end] >= '0' && text.data[end] <= '9'; end++)
+        digits++;
+    return digits > 0 ? end - at : 0;
+}
+
 const char *presto__json_odd_number(const json_t *value) {
     const char *text = json_string_value(value);
-    return text != NULL && text[0] == '\1' && odd_number_at(presto_span_of_text(text), 1) != NULL
-               ? text + 1
-               : NULL;
+    if (text == NULL || text[0] != '\1')
+        return NULL;
+    presto_span all = presto_span_of_text(text);
+    size_t bytes = marked_bytes(all, 1);
+    return bytes > 0 && 1 + bytes == all.bytes ? text + 1 : NULL;
 }
 
 void presto__json_unmark_odd_numbers(char *text) {
     static const char marked[] = "\"" MARK;
+    const char *end = text + strlen(text);
     char *to = text;
     for (const char *at = text; *at != '\0';) {
-        const char *odd = NULL;
+        size_t bytes = 0;
         if (strncmp(at, marked, sizeof marked - 1) == 0)
-            odd = odd_number_at(presto_span_of_text(at), sizeof marked - 1);
-        if (odd == NULL) {
+            bytes = marked_bytes(presto_span_of(at, (size_t)(end - at)), sizeof marked - 1);
+        if (bytes == 0 || at[sizeof marked - 1 + bytes] != '"') {
             *to++ = *at++;
             continue;
         }
-        memmove(to, odd, strlen(odd));
-        to += strlen(odd);
-        at += sizeof marked - 1 + strlen(odd) + 1;
+        memmove(to, at + sizeof marked - 1, bytes);
+        to += bytes;
+        at += sizeof marked - 1 + bytes + 1;
     }
     *to = '\0';
 }

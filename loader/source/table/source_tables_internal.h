@@ -132,7 +132,7 @@ bool presto__name_stays_below(presto_span name);
  * there are none. PRESTO_ERR_MEMORY. */
 presto_status presto__json_mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
                                             presto_error *err);
-/** "NaN", "Infinity" or "-Infinity", if the value is such a text; else NULL. */
+/** "NaN", "Infinity", "-Infinity" or a whole number, if the value is a text that is marked; else NULL. */
 const char *presto__json_odd_number(const json_t *value);
 /** The other way round, in JSON that was written. */
 void presto__json_unmark_odd_numbers(char *text);

@@ -17,7 +17,7 @@ static uint64_t pick(uint64_t least, uint64_t most) {
 
 /* All records as "[start+bytes@line]", of bytes that come in pieces of up to `most`. */
 static void cut(presto__cut_form form, presto_span bytes, size_t most, char *list, size_t room) {
-    const presto__cut_rules rules = {.form = form, .separator = ','};
+    const presto__cut_rules rules = {.form = form, .separator = ',', .most_blank = UINT64_MAX};
     size_t at = 0, known = 0, used = 0;
     uint64_t line = 0;
     list[0] = '\0';
@@ -124,7 +124,8 @@ START_TEST(a_record_that_is_not_kept_ends_where_it_would) {
     for (size_t round = 0; round < presto_check_rounds(3000); round++) {
         uint8_t bytes[200];
         size_t count = (size_t)pick(1, sizeof bytes);
-        const presto__cut_rules rules = {.form = (presto__cut_form)pick(0, 2), .separator = ','};
+        const presto__cut_rules rules = {
+            .form = (presto__cut_form)pick(0, 2), .separator = ',', .most_blank = UINT64_MAX};
         for (size_t i = 0; i < count; i++)
             bytes[i] = (uint8_t)letters[pick(0, pick(0, 1) == 0 ? 1 : sizeof letters - 2)];
         bytes[0] = 'a';
