@@ -130,15 +130,17 @@ extern const presto_source_type presto__source_type_lines, presto__source_type_j
 extern const presto_source_type presto__source_type_tar;
 extern const presto_source_type presto__source_type_manifest;
 
-/** The option `classes` of a source with labels that may be names; the loader reads them. */
-#define PRESTO__CLASSES_OPTION                                                                     \
+/** The option `classes` of a source with labels that may be names; the loader reads them. `without`: what is
+ * done if it is not given. */
+#define PRESTO__CLASSES_OPTION_OR(without)                                                         \
     {                                                                                              \
         .name = "classes", .kind = PRESTO_OPTION_NAMES,                                            \
         .help = "the names of the classes in the order of their numbers: a list; a file with a "   \
                 "name a line; the folder of a dataset that presto-write made, or one with a "      \
                 "folder for each class. A class that is not among them is an error, and they are " \
-                "recorded with the labels. Default: the names that are met, sorted"                \
+                "recorded with the labels. " without                                               \
     }
+#define PRESTO__CLASSES_OPTION PRESTO__CLASSES_OPTION_OR("Default: the names that are met, sorted")
 
 /** May the option `feature` be this? */
 presto_status presto__source_check_feature(const char *feature, presto_error *err);

@@ -140,7 +140,7 @@ static const presto_option_type jsonl_options[] = {
                     .default_text = "text",
                     .help = "the field, a text, that the steps work on"},
     [JSONL_LABEL] = LABEL_OPTION("field"),
-    [JSONL_CLASSES] = PRESTO__CLASSES_OPTION,
+    [JSONL_CLASSES] = PRESTO__CLASSES_OPTION_OR("Without it, labels are whole numbers"),
     [JSONL_FEATURES] = {.name = "features",
                         .kind = PRESTO_OPTION_TEXT_LIST,
                         .help = "further fields that become features, as NAME, a text, or "
@@ -194,7 +194,7 @@ static const presto_option_type csv_options[] = {
                   .default_text = "text",
                   .help = "the column that the steps work on"},
     [CSV_LABEL] = LABEL_OPTION("column"),
-    [CSV_CLASSES] = PRESTO__CLASSES_OPTION,
+    [CSV_CLASSES] = PRESTO__CLASSES_OPTION_OR("Without it, labels are whole numbers"),
     [CSV_FEATURES] = {.name = "features",
                       .kind = PRESTO_OPTION_TEXT_LIST,
                       .help = "further columns that become features, as NAME, a text, or "

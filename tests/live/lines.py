@@ -92,6 +92,19 @@ def check_csv(folder, rng):
     assert np.array_equal(np.array(got["x"], np.float32), np.array([float(x) for x in table["x"]]).astype(np.float32))
 
 
+def quote_is_open(body):
+    """Does the text end in a quoted field? A field is one if it begins with a quote."""
+    begins, is_quoted, at = True, False, 0
+    while at < len(body):
+        if is_quoted and body.startswith('""', at):
+            at += 1
+        elif body[at] == '"' and (begins or is_quoted):
+            is_quoted = not is_quoted
+        begins = not is_quoted and body[at] in ",\n"
+        at += 1
+    return is_quoted
+
+
 def check_odd_csv(folder, rng):
     """Text that no writer makes: as Python's csv reads it, where each row has two fields and quotes are closed."""
     letters = ["a", '"', '"', '""', " ", "b"]
@@ -103,14 +116,10 @@ def check_odd_csv(folder, rng):
     rows = [row for row in rows[1:] if row]
     if any(len(row) != 2 for row in rows) or not rows:
         return 0
-    try:
-        list(csv.reader(io.StringIO(body, newline=""), strict=True))
-    except csv.Error as error:
-        if "unexpected end" in str(error):
-            return 0
+    if quote_is_open(body):
+        return 0  # the last row is an error
     got = folder.load("t.csv", ("text,b\n" + body).encode(), "type: csv, features: [b]", "--on-error", "skip:100%")
-    if len(got.get("text", [])) != len(rows):
-        return 0  # a quote is not closed: the last row is an error
+    assert len(got["text"]) == len(rows), body
     assert [[a, b] for a, b in zip(got["text"], got["b"])] == rows, body
     return 1
 
@@ -125,6 +134,7 @@ def main():
             check_jsonl(folder, rng)
             check_csv(folder, rng)
         count = sum(check_odd_csv(folder, rng) for _ in range(300))
+    assert count > 50, count
     print(f"as json, csv and pandas; {count} odd texts")
 
 

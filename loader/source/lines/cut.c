@@ -121,7 +121,7 @@ static presto_status cut_line(const presto__cut_rules *rules, presto_span bytes,
         if (next == search->start)
             return PRESTO_END;
         search->within += found != NULL;
-        if (end > search->start && bytes.data[end - 1] == '\r')
+        if (found != NULL && end > search->start && bytes.data[end - 1] == '\r')
             end--;
         if (rules->form != PRESTO__CUT_JSON || search->has_begun ||
             end - search->start > rules->most_blank ||

@@ -307,6 +307,8 @@ static presto_status parse(const index_bytes *from, const presto__waymarks_data 
     facts->text_bytes = presto__load_u64(header + AT_TEXT_BYTES);
     facts->records = presto__load_u64(header + AT_RECORDS);
     uint64_t count = presto__load_u64(header + AT_MARKS);
+    if (data != NULL && data->is_plain && facts->text_bytes != facts->data_bytes)
+        return corrupt(from->path, "a plain text has the size of its file", err);
     if (count > from->count / MARK_BYTES || count > facts->records ||
         (count == 0) != (facts->records == 0) || facts->records > facts->text_bytes + 1)
         return corrupt(from->path, "it has more marks or records than fit", err);

@@ -65,7 +65,7 @@ START_TEST(lines_end_with_a_feed) {
     check(form, "a\n\nb\n", "[0+1@0][2+0@1][3+1@2]");
     check(form, "a\r\nb\r\n", "[0+1@0][3+1@1]");
     check(form, "a\rb\n", "[0+3@0]");
-    check(form, "a\r", "[0+1@0]");
+    check(form, "a\r", "[0+2@0]");
     check(form, " \n", "[0+1@0]");
     check(form, "\"a\n\"\n", "[0+2@0][3+1@1]");
 }
