@@ -28,8 +28,14 @@ class Rounds(unittest.TestCase):
     def test_a_test_that_hangs_is_ended_and_named(self):
         code, said, took = self.round(3, hangs="echo begun; sleep 1000 & sleep 1000", passes="exit 0")
         self.assertEqual(code, 1, said)
-        self.assertRegex(said, r"^seed 5\n(?s:.*)begun\n(?s:.*)hangs: it has not ended after \d s\n(?s:.*)--seed 5 hangs\n")
+        self.assertRegex(said, r"^seed 5\n(?s:.*)begun\n(?s:.*)hangs: it has not ended after \d+ s\n(?s:.*)--seed 5 hangs\n")
         self.assertIn("1 failures", said)
+        self.assertLess(took, 60)
+
+    def test_a_test_that_computes_is_slow_and_does_not_hang(self):
+        code, said, took = self.round(2, slow="while :; do :; done", passes="exit 0")
+        self.assertEqual(code, 0, said)
+        self.assertIn("no time for: slow\n", said)
         self.assertLess(took, 60)
 
     def test_what_there_is_no_time_for_is_left_out(self):
