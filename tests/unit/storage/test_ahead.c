@@ -242,8 +242,10 @@ START_TEST(ranges_that_were_told_are_requested_together) {
     for (uint64_t i = 0; i < 200; i++)
         ck_assert_ok(read_at(20000 + i * 10000, sizeof data, data, &err), &err);
     ck_assert_int_eq(gate, 8);
-    /* None was requested twice, but what took long on a busy machine. */
-    ck_assert_int_eq(asked, 201 + (int)presto__ahead_count(ahead).seconds);
+    /* None was requested twice, but what took long on a busy machine; and such a request may be ended before it
+     * has come. */
+    ck_assert_int_ge(asked, 201);
+    ck_assert_int_le(asked, 201 + (int)presto__ahead_count(ahead).seconds);
     ck_assert_uint_eq(presto__ahead_bytes(ahead), 0);
     presto__object_close(&object);
     presto__ahead_free(ahead);
