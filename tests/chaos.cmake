@@ -37,7 +37,7 @@ endif()
 
 # The same for every allocation and system call of our own code, where sanitizers can watch: the wrappers of records'
 # fault injection under a conversion and a stream.
-set(faulty loader_test_arrow_in loader_test_faults loader_test_writer)
+set(faulty loader_test_arrow_in loader_test_faults loader_test_source_lines loader_test_writer)
 if(TARGET loader_test_source_hdf5_damage)
   list(APPEND faulty loader_test_source_hdf5_damage)
 endif()

@@ -17,15 +17,9 @@ static char *copy_text(const char *text) {
     return text == NULL ? NULL : strdup(text);
 }
 
-static presto_status copy_features(const presto__conversion *job, presto_dataset_info *info,
-                                   presto_error *err) {
-    const presto_feature_spec *features = job->progress.schema.features;
-    size_t count = job->progress.schema.count;
-    if (count == 0 && !job->is_fed) {
-        /* No steps ran: the features are those of the source. */
-        features = job->source->features;
-        count = job->source->feature_count;
-    }
+presto_status presto__info_copy_features(presto_dataset_info *info,
+                                         const presto_feature_spec *features, size_t count,
+                                         presto_error *err) {
     info->features = calloc(count + 1, sizeof *info->features);
     if (info->features == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *info->features);
@@ -84,7 +78,11 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     info->tool_version = copy_text(presto_version());
     info->input = job->is_fed ? NULL : copy_text(job->input_text);
     note_stream(job, info);
-    PRESTO_TRY(copy_features(job, info, err));
+    /* If no steps ran, the features are those of the source. */
+    bool is_of_source = job->progress.schema.count == 0 && !job->is_fed;
+    PRESTO_TRY(presto__info_copy_features(
+        info, is_of_source ? job->source->features : job->progress.schema.features,
+        is_of_source ? job->source->feature_count : job->progress.schema.count, err));
     PRESTO_TRY(copy_label_names(job, info, err));
     info->shards = calloc(progress->shard_count + 1, sizeof *info->shards);
     if (info->shards == NULL)

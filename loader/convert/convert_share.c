@@ -59,35 +59,13 @@ void presto__attempt_folder(size_t number, size_t count, const char *attempt,
              PRESTO__ATTEMPT_MOST, attempt);
 }
 
-void presto__attempts_done(presto__attempts *attempts) {
-    for (size_t i = 0; i < attempts->count; i++)
-        free(attempts->folders[i]);
-    free(attempts->folders);
-    *attempts = (presto__attempts){0};
-}
-
 static presto_status add_attempt(void *user, const char *path, presto_error *err) {
-    presto__attempts *attempts = user;
     const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
     size_t number, count;
     struct stat info;
     bool is_one = presto__attempt_parse(name, &number, &count) && lstat(path, &info) == 0 &&
                   S_ISDIR(info.st_mode);
-    if (!is_one)
-        return PRESTO_OK;
-    if (attempts->count == attempts->capacity) {
-        size_t capacity = attempts->capacity * 2 + 16;
-        char **folders = realloc(attempts->folders, capacity * sizeof *folders);
-        if (folders == NULL)
-            return presto_fail_memory(err, capacity * sizeof *folders);
-        attempts->folders = folders;
-        attempts->capacity = capacity;
-    }
-    char *copy = strdup(name);
-    if (copy == NULL)
-        return presto_fail_memory(err, strlen(name));
-    attempts->folders[attempts->count++] = copy;
-    return PRESTO_OK;
+    return is_one ? presto__paths_add(user, name, err) : PRESTO_OK;
 }
 
 /* Files that are no attempt's, and what went while it was listed. */
@@ -112,7 +90,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-presto_status presto__attempts_list(const char *parts, presto__attempts *attempts_out,
+presto_status presto__attempts_list(const char *parts, presto__paths *attempts_out,
                                     presto_error *err) {
     const presto__list list = {
         .user = attempts_out, .found = pass_over, .folder = add_attempt, .is_shallow = true};
@@ -128,8 +106,7 @@ presto_status presto__attempts_list(const char *parts, presto__attempts *attempt
     }
     PRESTO_TRY(list_or_nothing(parts, &list, err));
     if (attempts_out->count > 0)
-        qsort(attempts_out->folders, attempts_out->count, sizeof *attempts_out->folders,
-              compare_names);
+        qsort(attempts_out->items, attempts_out->count, sizeof *attempts_out->items, compare_names);
     return PRESTO_OK;
 }
 
@@ -336,18 +313,18 @@ static presto_status try_resume(presto__conversion *job, const char *text, const
 }
 
 /* The first attempt at this share that `attempt` takes. PRESTO_END: none. */
-static presto_status try_all(presto__conversion *job, const presto__attempts *attempts,
+static presto_status try_all(presto__conversion *job, const presto__paths *attempts,
                              const char *parts, const char *text, try_fn attempt,
                              presto_error *err) {
     const presto_share *share = &job->options->share;
     presto_status status = PRESTO_END;
     for (size_t i = 0; i < attempts->count && status == PRESTO_END; i++) {
         size_t number, count;
-        if (!presto__attempt_parse(attempts->folders[i], &number, &count) ||
+        if (!presto__attempt_parse(attempts->items[i], &number, &count) ||
             number != share->number || count != share->count)
             continue;
-        PRESTO_TRY(set_folder(job, parts, attempts->folders[i], err));
-        status = attempt(job, text, attempts->folders[i], err);
+        PRESTO_TRY(set_folder(job, parts, attempts->items[i], err));
+        status = attempt(job, text, attempts->items[i], err);
     }
     return status;
 }
@@ -370,7 +347,7 @@ static presto_status begin(presto__conversion *job, const char *parts, presto_er
 
 static presto_status open_share(presto__conversion *job, const char *parts, const char *text,
                                 presto_error *err) {
-    presto__attempts attempts = {0};
+    presto__paths attempts = {0};
     struct stat info;
     presto_status status = PRESTO_OK;
     if (stat(job->options->dir, &info) == 0)
@@ -383,7 +360,7 @@ static presto_status open_share(presto__conversion *job, const char *parts, cons
         status = try_all(job, &attempts, parts, text, try_resume, err);
     if (status == PRESTO_END)
         status = begin(job, parts, err);
-    presto__attempts_done(&attempts);
+    presto__paths_done(&attempts);
     return status;
 }
 

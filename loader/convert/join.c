@@ -37,7 +37,7 @@ typedef struct joining {
     const char *dir;
     const presto_join_options *options;
     char *parts_dir;
-    presto__attempts all;
+    presto__paths all;
     presto__part_file *parts; /* of whole attempts: by job, number and name */
     size_t part_count;
     size_t unfinished;                /* attempts without a part.json */
@@ -48,7 +48,7 @@ typedef struct joining {
 } joining;
 
 static void joining_done(joining *join) {
-    presto__attempts_done(&join->all);
+    presto__paths_done(&join->all);
     for (size_t i = 0; i < join->part_count; i++)
         presto__part_file_done(&join->parts[i]);
     free(join->parts);
@@ -85,7 +85,7 @@ static presto_status check_wanted(const joining *join, presto_error *err) {
     for (size_t i = 0; options->attempts != NULL && i < options->attempt_count; i++) {
         bool found = false;
         for (size_t k = 0; !found && k < join->all.count; k++)
-            found = strcmp(options->attempts[i], join->all.folders[k]) == 0;
+            found = strcmp(options->attempts[i], join->all.items[k]) == 0;
         if (!found) {
             presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                                                "no attempt '%.96s'", options->attempts[i]);
@@ -143,10 +143,10 @@ static presto_status read_parts(joining *join, presto_error *err) {
     if (join->parts == NULL)
         return presto_fail_memory(err, join->all.count * sizeof *join->parts);
     for (size_t i = 0; i < join->all.count; i++) {
-        if (!is_wanted(join, join->all.folders[i]))
+        if (!is_wanted(join, join->all.items[i]))
             continue;
         PRESTO_TRY(presto__stop_check(err));
-        PRESTO_TRY(read_part(join, join->all.folders[i], err));
+        PRESTO_TRY(read_part(join, join->all.items[i], err));
     }
     if (join->part_count > 0)
         qsort(join->parts, join->part_count, sizeof *join->parts, compare_parts);
@@ -390,21 +390,6 @@ static uint64_t records_of(const presto_dataset_info *info) {
     return records;
 }
 
-static presto_status copy_features(const presto_feature_spec *features, size_t count,
-                                   presto_dataset_info *info, presto_error *err) {
-    info->features = calloc(count + 1, sizeof *info->features);
-    if (info->features == NULL)
-        return presto_fail_memory(err, (count + 1) * sizeof *info->features);
-    for (size_t i = 0; i < count; i++) {
-        info->features[i] = features[i];
-        info->features[i].name = strdup(features[i].name);
-        if (info->features[i].name == NULL)
-            return presto_fail_memory(err, strlen(features[i].name) + 1);
-        info->feature_count++;
-    }
-    return PRESTO_OK;
-}
-
 /* If all are alike, in their order: steps may not have run, and then it is that of the source. */
 static presto_status merge_features(joining *join, presto_error *err) {
     const presto_dataset_info *first = NULL;
@@ -423,8 +408,10 @@ static presto_status merge_features(joining *join, presto_error *err) {
     if (first == NULL)
         first = &join->chosen[0]->info;
     if (status == PRESTO_OK)
-        status = is_alike ? copy_features(first->features, first->feature_count, &join->info, err)
-                          : copy_features(merged.features, merged.count, &join->info, err);
+        status = is_alike
+                     ? presto__info_copy_features(&join->info, first->features,
+                                                  first->feature_count, err)
+                     : presto__info_copy_features(&join->info, merged.features, merged.count, err);
     presto__schema_done(&merged);
     return status;
 }
@@ -507,7 +494,7 @@ static size_t place_of(const joining *join, const presto__part_file *part) {
     size_t low = 0, high = join->all.count;
     while (low + 1 < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(join->all.folders[middle], part->folder) <= 0)
+        if (strcmp(join->all.items[middle], part->folder) <= 0)
             low = middle;
         else
             high = middle;
@@ -517,7 +504,7 @@ static size_t place_of(const joining *join, const presto__part_file *part) {
 
 static presto_status fill_log(joining *join, presto__join_log *log, presto_error *err) {
     size_t total = join->info.shard_count;
-    presto__attempts_done(&join->all); /* some have come since; what counts is there still */
+    presto__paths_done(&join->all); /* some have come since; what counts is there still */
     PRESTO_TRY(presto__attempts_list(join->parts_dir, &join->all, err));
     log->dictionary = join->chosen[0]->has_dictionary ? place_of(join, join->chosen[0]) : SIZE_MAX;
     log->attempts = calloc(join->all.count + 1, sizeof *log->attempts);
@@ -525,7 +512,7 @@ static presto_status fill_log(joining *join, presto__join_log *log, presto_error
     if (log->attempts == NULL || log->moves == NULL)
         return presto_fail_memory(err, (total + join->all.count) * sizeof *log->moves);
     for (size_t i = 0; i < join->all.count; i++) {
-        PRESTO_TRY(copy_text(join->all.folders[i], &log->attempts[i], err));
+        PRESTO_TRY(copy_text(join->all.items[i], &log->attempts[i], err));
         log->attempt_count++;
     }
     for (size_t i = 0; i < join->count; i++) {

@@ -37,17 +37,17 @@ bool presto__attempt_parse(const char *folder, size_t *number_out, size_t *count
 void presto__attempt_folder(size_t number, size_t count, const char *attempt,
                             char folder_out[PRESTO__ATTEMPT_FOLDER_BYTES]);
 
-/** Names of folders, sorted. Zero-initialise. */
-typedef struct presto__attempts {
-    char **folders;
-    size_t count, capacity;
-} presto__attempts;
-
-/** All attempts in DIR/_parts, of which `parts` is the path; none if it is not there. The caller frees
- * the list, also on failure. */
-presto_status presto__attempts_list(const char *parts, presto__attempts *attempts_out,
+/** The names of all attempts in DIR/_parts, of which `parts` is the path, sorted; none if it is not there. The
+ * caller frees the list, also on failure. */
+presto_status presto__attempts_list(const char *parts, presto__paths *attempts_out,
                                     presto_error *err);
-void presto__attempts_done(presto__attempts *attempts);
+
+/* ---- convert_info.c ---- */
+
+/** Give `info`, which has none, copies of the features. They are freed with it, also on failure. */
+presto_status presto__info_copy_features(presto_dataset_info *info,
+                                         const presto_feature_spec *features, size_t count,
+                                         presto_error *err);
 
 /* ---- part_file.c ---- */
 

@@ -6,6 +6,7 @@
 #define _XOPEN_SOURCE 700
 #include <unistd.h>
 
+#include "../records/faults.h"
 #include "lines_check.h"
 #include "skips_check.h"
 
@@ -514,6 +515,56 @@ START_TEST(lines_before_damage_in_a_packed_file_are_read) {
 }
 END_TEST
 
+/* Larger than what is read at once: a read that fails leaves the window as it was, and the next one goes on. */
+START_TEST(a_packed_text_goes_on_after_a_read_that_failed) {
+    set_up("lines", "");
+    for (int packing = 1; packing <= 2; packing++) {
+        files set;
+        name_files(&set, 1, &packing, "lines");
+        presto_buffer text = {0};
+        for (size_t i = 0; i < 60000; i++) {
+            char line[32];
+            snprintf(line, sizeof line, "%016jx\n", (uintmax_t)pick(0, UINT64_MAX - 1));
+            put_text(&text, line);
+        }
+        pack_file(set.paths[0], presto_buffer_span(&text), packing == 1 ? "gzip" : "zstd");
+        long reads = 0;
+        bool has_failed = true;
+        for (; has_failed; reads++) {
+            presto__object object;
+            presto__object_info info;
+            presto__text_window window;
+            ck_assert_ok(presto__object_open(set.paths[0], &object, &info, &err), &err);
+            ck_assert_ok(presto__text_window_open(
+                             &window, object, set.paths[0],
+                             packing == 1 ? PRESTO__PACKED_GZIP : PRESTO__PACKED_ZSTD, &err),
+                         &err);
+            faults_arm(FAULT_READ, reads);
+            unsigned failures = 0;
+            while (!window.is_all) {
+                size_t before = presto__text_window_view(&window).bytes;
+                if (presto__text_window_fill(&window, 1, &err) < 0) {
+                    ck_assert_uint_eq(presto__text_window_view(&window).bytes, before);
+                    failures++;
+                }
+            }
+            has_failed = faults_disarm();
+            ck_assert_uint_eq(failures, has_failed);
+            ck_assert_int_ge(window.damage.status, 0);
+            presto_span view = presto__text_window_view(&window);
+            ck_assert_uint_eq(view.bytes, text.bytes);
+            ck_assert_mem_eq(view.data, text.data, text.bytes);
+            presto__text_window_done(&window);
+            presto__object_close(&object);
+        }
+        ck_assert_int_gt(reads, 3);
+        presto_buffer_done(&text);
+        remove_files(&set);
+    }
+    presto_pipeline_free(known.pipeline);
+}
+END_TEST
+
 static void check_refused(const char *form, const char *options, presto_span bytes,
                           presto_status status, const char *message) {
     files set;
@@ -584,6 +635,7 @@ int main(void) {
         a_byte_that_is_no_utf8_is_named_with_its_line,
         a_line_that_is_too_large_fails_alone,
         lines_before_damage_in_a_packed_file_are_read,
+        a_packed_text_goes_on_after_a_read_that_failed,
         what_is_no_text_is_named,
         the_end_of_a_walk_is_known_with_its_last_line,
     };
